@@ -1,0 +1,1 @@
+"""The effects: model calls, tools, durable steps, notifications; never imported by workflows."""

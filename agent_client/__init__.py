@@ -1,0 +1,1 @@
+"""Client code and the countersign command; the only door to Temporal from outside the worker."""

@@ -1,0 +1,1 @@
+"""The composition root: settings, registry, Temporal workers. Nobody imports it."""
