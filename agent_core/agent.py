@@ -1,0 +1,136 @@
+"""`Agent`: a definition of an agent that can also run right here."""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from countersign.agent_core.errors import AgentDefinitionError
+from countersign.agent_core.hooks.events import AgentInitializedEvent, HookEvent
+from countersign.agent_core.hooks.registry import HookProvider, HookRegistry
+from countersign.agent_core.inprocess import InProcessSession
+from countersign.agent_core.interventions.dispatcher import register_handlers
+from countersign.agent_core.interventions.handler import InterventionHandler
+from countersign.agent_core.json_values import JsonObject
+from countersign.agent_core.messages import Message, Messages
+from countersign.agent_core.models import Model
+from countersign.agent_core.result import AgentResult
+from countersign.agent_core.snapshots import Memory
+from countersign.agent_core.state import AgentState
+from countersign.agent_core.tools.registry import ToolRegistry
+
+
+class Agent:
+    """A model, tools, and the hooks and handlers that watch over them.
+
+    Args:
+        model: What answers.
+        messages: A conversation to start from.
+        tools: Functions decorated with `@tool`, or lists of them.
+        system_prompt: What the model is told first.
+        hooks: Providers (objects with `register_hooks`) or plain callbacks with an annotated event.
+        interventions: Handlers, in the order in which they are asked.
+        state: Initial `agent.state`; JSON.
+        name: The agent's name.
+        callback_handler: Accepted for Strands' sake; there is no console output to switch off.
+        session_manager: Accepted for in-process use; durably the session is the session manager.
+
+    Raises:
+        AgentDefinitionError: If something is not what it should be, by name.
+    """
+
+    def __init__(
+        self,
+        model: Model | None = None,
+        messages: Messages | None = None,
+        tools: Sequence[Any] = (),
+        system_prompt: str | None = None,
+        *,
+        hooks: Sequence[HookProvider | Callable[[Any], Any]] = (),
+        interventions: Sequence[InterventionHandler] = (),
+        state: AgentState | JsonObject | None = None,
+        name: str = "agent",
+        callback_handler: Callable[..., Any] | None = None,
+        session_manager: Any = None,
+    ) -> None:
+        if model is not None and not isinstance(model, Model):
+            raise AgentDefinitionError(f"agent {name!r}: model must be a countersign.models.Model, not {model!r}")
+        self.model = model
+        self.name = name
+        self.system_prompt = system_prompt
+        self.messages: Messages = list(messages or [])
+        self.state = state if isinstance(state, AgentState) else AgentState(state)
+        self.tool_registry = ToolRegistry(tools)
+        self.interventions = list(interventions)
+        self.callback_handler = callback_handler
+        self.session_manager = session_manager
+        self.hooks = HookRegistry()
+        self._providers: list[object] = []
+        for hook in hooks or ():
+            self._add(hook)
+        register_handlers(self.interventions, self.hooks)
+        self._memory = Memory([*self._providers, *self.interventions])
+        self._session: InProcessSession | None = None
+        for callback in self.hooks.callbacks_for(AgentInitializedEvent(self)):
+            callback(AgentInitializedEvent(self))
+
+    def _add(self, hook: HookProvider | Callable[[Any], Any]) -> None:
+        if isinstance(hook, HookProvider):
+            self.hooks.add_hook(hook)
+            self._providers.append(hook)
+        elif callable(hook):
+            self.hooks.add_callback(None, hook)
+        else:
+            raise AgentDefinitionError(f"{hook!r} is neither a hook provider nor a callback")
+
+    def add_hook(self, callback: Callable[[Any], Any], event_type: type[HookEvent] | None = None) -> None:
+        """Register one more callback."""
+        self.hooks.add_callback(event_type, callback)
+
+    @property
+    def tool_names(self) -> list[str]:
+        """Names of the tools."""
+        return self.tool_registry.names()
+
+    def load(self, messages: Sequence[Message], state: JsonObject, handlers: JsonObject) -> None:
+        """Take over a session: its conversation, state, and what hooks and handlers remember."""
+        self.messages[:] = messages
+        self.state = AgentState(state)
+        self._memory.restore(handlers)
+
+    def handlers_snapshot(self) -> JsonObject:
+        """What hooks and handlers remember, as JSON.
+
+        Raises:
+            HandlerStateError: If something changed that can't be carried, by name.
+        """
+        return self._memory.take()
+
+    def restore_handlers(self, taken: JsonObject) -> None:
+        """Put back what `handlers_snapshot` took."""
+        self._memory.restore(taken)
+
+    def __call__(self, prompt: Any = None, *, limits: JsonObject | None = None, **invocation_state: Any) -> AgentResult:
+        """Run the agent here and now, from code that is not async. See `invoke_async`."""
+        return self._here().run_blocking(prompt, limits, invocation_state)
+
+    async def invoke_async(
+        self, prompt: Any = None, *, limits: JsonObject | None = None, **invocation_state: Any
+    ) -> AgentResult:
+        """Run the agent in this process until its loop stops.
+
+        Args:
+            prompt: Text, content blocks, or a list of `interruptResponse` blocks to resume with.
+            limits: `{"turns", "total_tokens", "output_tokens"}`, each optional.
+            **invocation_state: JSON that hooks and tools can see.
+
+        Raises:
+            EventLoopException: If the model, a hook or a handler failed; the cause is inside.
+            AnswerRefused: If answers are refused; nothing has changed.
+            TypeError: If the prompt is none of the above.
+            ConcurrencyException: If the agent is running already.
+        """
+        return await self._here().run(prompt, limits, invocation_state)
+
+    def _here(self) -> InProcessSession:
+        if self._session is None:
+            self._session = InProcessSession(self)
+        return self._session

@@ -1,0 +1,203 @@
+"""Questions and their answers while a batch of calls is pending: DESIGN section 5 as code.
+
+`Ledger` keeps the questions of one pending batch; `Asking` is the interrupt port of one event in
+one pass. Neither decides whether a call runs: `agent_core.cycle` does, with what they report.
+"""
+
+import copy
+from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any
+
+from countersign.agent_core.interrupts import (
+    UNSET,
+    InterruptException,
+    is_refusal,
+    question_digest,
+    question_id,
+)
+from countersign.agent_core.json_values import JsonObject, canonical_json, check_json
+from countersign.agent_core.wire import Pending, Question, QuestionScope, ShownCall, timestamp
+
+UNKNOWN_OUTCOME_QUESTION = "unknown-outcome"
+POLICY_CHANGED_QUESTION = "policy-changed"
+INPUT_CHANGED_QUESTION = "input-changed"
+RUN_AGAIN_QUESTION = "run-again"
+
+
+@dataclass(frozen=True)
+class Ask:
+    """A question that was recorded and waits to be shown."""
+
+    name: str
+    reason: Any
+    answers: JsonObject | None
+
+
+class Ledger:
+    """The questions of one pending batch.
+
+    Args:
+        session_id: Part of every question's id.
+        pending: The batch; its list of questions is changed in place.
+        now: The present moment.
+        deadline: How long a question waits before it expires.
+        approval_ttl: How long an approval holds if its call has not started.
+    """
+
+    def __init__(
+        self, session_id: str, pending: Pending, now: Callable[[], datetime], deadline: timedelta, approval_ttl: timedelta
+    ) -> None:
+        self._session_id = session_id
+        self._pending = pending
+        self._now = now
+        self._deadline = deadline
+        self._approval_ttl = approval_ttl
+
+    def of(self, index: int | None) -> Iterator[Question]:
+        """The questions about one call, or about the batch (None)."""
+        return (question for question in self._pending.questions if question.index == index)
+
+    def latest(self, scope: QuestionScope, index: int | None, name: str) -> Question | None:
+        """The newest question of that name."""
+        found = [q for q in self.of(index) if q.scope == scope and q.name == name]
+        return max(found, key=lambda q: q.generation, default=None)
+
+    def open(
+        self, scope: QuestionScope, index: int | None, ask: Ask, shown: list[ShownCall], *, fresh: bool = False
+    ) -> Question:
+        """Open a question, or find it open already with the very same content.
+
+        A question of the same name with other content is withdrawn and asked anew.
+
+        Args:
+            scope: Who asks.
+            index: Which call it is about; None for the batch.
+            ask: Name, reason and answers.
+            shown: What will run if it is approved.
+            fresh: True to ask again although the newest question is answered.
+        """
+        digest = question_digest(ask.name, ask.reason, shown)
+        last = self.latest(scope, index, ask.name)
+        if last is not None and last.status == "open":
+            if last.digest == digest:
+                return last
+            last.status = "withdrawn"
+        elif last is not None and last.status == "answered" and (fresh or last.digest != digest):
+            last.status = "settled"
+        generation = 0 if last is None else last.generation + 1
+        origin = self._pending.origin_cycle
+        now = self._now()
+        question = Question(
+            id=question_id(self._session_id, origin, index, scope, ask.name, generation),
+            name=ask.name,
+            reason=ask.reason,
+            calls=shown,
+            digest=digest,
+            answers=ask.answers or {"approve": "y", "deny": "n"},
+            asked_at=timestamp(now),
+            deadline=timestamp(now + self._deadline),
+            scope=scope,
+            origin_cycle=origin,
+            index=index,
+            generation=generation,
+        )
+        self._pending.questions.append(question)
+        return question
+
+    def lapsed(self, question: Question) -> bool:
+        """True if an answer is too old for its call to start now."""
+        if question.answer is None or not question.answer.at:
+            return False
+        return self._now() - datetime.fromisoformat(question.answer.at) > self._approval_ttl
+
+    def settle(self, index: int | None) -> list[Question]:
+        """Take every question about a call off the table, because the call has its result.
+
+        Returns:
+            Those that were still open: they are withdrawn.
+        """
+        withdrawn = []
+        for question in self.of(index):
+            if question.status == "open":
+                question.status = "withdrawn"
+                withdrawn.append(question)
+            elif question.status == "answered":
+                question.status = "settled"
+        return withdrawn
+
+    def withdraw_unasked(self, scope: QuestionScope, index: int | None, asked: set[str]) -> None:
+        """Withdraw open questions that this pass did not ask again."""
+        for question in self.of(index):
+            if question.scope == scope and question.status == "open" and question.name not in asked:
+                question.status = "withdrawn"
+
+
+@dataclass
+class Asking:
+    """The interrupts of one event in one pass: answers come from the ledger, questions are recorded.
+
+    Attributes:
+        callback: Name of the callback that runs now; set by whoever calls it.
+        asked: What was asked and has no answer, in order.
+        consumed: Answered questions that this pass asked for again, by name.
+    """
+
+    ledger: Ledger
+    scope: QuestionScope
+    index: int | None
+    callback: str = ""
+    asked: list[Ask] = field(default_factory=list)
+    consumed: dict[str, Question] = field(default_factory=dict)
+    preempted: set[str] = field(default_factory=set)
+    _owners: dict[str, str] = field(default_factory=dict)
+
+    def ask(self, name: str, reason: Any, response: Any, answers: JsonObject | None) -> Any:
+        """See `InterruptibleEvent.interrupt`."""
+        if not isinstance(name, str) or not name:
+            raise TypeError(f"an interrupt's name must be non-empty text, not {name!r}")
+        check_json(reason, f"the reason of interrupt {name!r}")
+        if answers is not None:
+            check_json(answers, f"the answers of interrupt {name!r}")
+        if self._owners.setdefault(name, self.callback) != self.callback:
+            raise ValueError(f"interrupt_name=<{name}> | interrupt name used more than once")
+        if response is not UNSET:
+            check_json(response, f"the response of interrupt {name!r}")
+            self.preempted.add(name)
+            return response
+        question = self.ledger.latest(self.scope, self.index, name)
+        if question is not None and question.status == "answered" and question.answer is not None:
+            given = question.answer.response
+            # An approval holds for the reason that was shown; a refusal holds whatever changed.
+            same = canonical_json(question.reason) == canonical_json(reason)
+            if (same and not self.ledger.lapsed(question)) or is_refusal(given, question.answers):
+                self.consumed[name] = question
+                return copy.deepcopy(given)
+        if all(item.name != name for item in self.asked):
+            self.asked.append(Ask(name, copy.deepcopy(reason), answers))
+        raise InterruptException(name, reason)
+
+    async def judge(self, name: str, response: Any, evaluate: Callable[[Any], bool | Awaitable[bool]]) -> bool:
+        """Whether an answer approves; judged once per answer and remembered with the question."""
+        question = self.consumed.get(name)
+        if question is not None and question.verdict is not None:
+            return question.verdict
+        verdict = evaluate(response)
+        if isinstance(verdict, Awaitable):
+            verdict = await verdict
+        if question is not None:
+            question.verdict = bool(verdict)
+        return bool(verdict)
+
+    def unasked(self) -> list[Question]:
+        """Answered questions of this scope that this pass did not ask again: their code has changed."""
+        return [
+            question
+            for question in self.ledger.of(self.index)
+            if question.scope == self.scope
+            and question.status == "answered"
+            and question.name not in self.consumed
+            and question.name not in self.preempted
+            and all(ask.name != question.name for ask in self.asked)
+        ]

@@ -1,0 +1,9 @@
+"""One agent-loop cycle as a coroutine over the `Effects` port: model, hooks, questions, tools.
+
+`run` drives it; `model_phase` and `tool_phase` are its halves; `decision` says for one call
+whether it runs, is refused or asks; `callbacks` is the only place that calls user code.
+"""
+
+from countersign.agent_core.cycle.run import CycleEnd, run_cycle
+
+__all__ = ["CycleEnd", "run_cycle"]

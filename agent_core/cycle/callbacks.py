@@ -1,0 +1,88 @@
+"""Calls user code: hooks and handlers, one at a time, with every way it can go wrong accounted for."""
+
+import inspect
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from countersign.agent_core.approvals import Asking
+from countersign.agent_core.effects import Effects
+from countersign.agent_core.errors import CallbackError
+from countersign.agent_core.hooks.events import HookEvent, InterruptibleEvent, MessageAddedEvent
+from countersign.agent_core.hooks.registry import HookCallback, callback_name
+from countersign.agent_core.interrupts import InterruptException
+from countersign.agent_core.messages import Message
+
+if TYPE_CHECKING:
+    from countersign.agent_core.agent import Agent
+
+
+class CallbackRunner:
+    """Runs the callbacks of an agent's events.
+
+    Args:
+        agent: The agent whose callbacks are called.
+        effects: Guards each callback.
+        guides: How often handlers have guided the model in this turn so far.
+    """
+
+    def __init__(self, agent: "Agent", effects: Effects, guides: int = 0) -> None:
+        self.agent = agent
+        self.effects = effects
+        self.guides = guides
+
+    async def add_message(self, message: Message) -> None:
+        """Add a message to the conversation, and say so."""
+        self.agent.messages.append(message)
+        await self.fire(MessageAddedEvent(self.agent, message))
+
+    async def fire(self, event: HookEvent, asking: Asking | None = None) -> None:
+        """Call every callback of an event.
+
+        Args:
+            event: The event.
+            asking: Answers and records its interrupts; None if it is not interruptible.
+
+        Raises:
+            CallbackError: If a callback raises; the ones after it are not called.
+        """
+        if asking is not None and isinstance(event, InterruptibleEvent):
+            event.attach(asking)
+        for callback in self.agent.hooks.callbacks_for(event):
+            await self._one(callback, event, asking)
+
+    async def _one(self, callback: HookCallback, event: HookEvent, asking: Asking | None) -> None:
+        dispatch = getattr(callback, "__countersign_dispatch__", None)
+        if dispatch is not None:
+            await dispatch(event, self, asking)
+            return
+        name = callback_name(callback)
+        if asking is not None:
+            asking.callback = f"{name}@{id(callback)}"
+        await self.user_call(name, lambda: callback(event), asking)
+
+    async def user_call(self, name: str, call: Callable[[], Any], asking: Asking | None) -> Any:
+        """Call user code once.
+
+        Returns:
+            What it returned, or None if it asked a question.
+
+        Raises:
+            CallbackError: If it raised.
+        """
+        before = len(asking.asked) if asking is not None else 0
+        try:
+            with self.effects.guard(name):
+                result = call()
+                if inspect.isawaitable(result):
+                    result = await result
+            return result
+        except InterruptException as interrupt:
+            if asking is None or len(asking.asked) == before and not asking.asked:
+                raise CallbackError(
+                    name, RuntimeError(f"interrupt {interrupt.name!r} was raised without asking: use event.interrupt()")
+                ) from interrupt
+            return None
+        except CallbackError:
+            raise
+        except Exception as error:
+            raise CallbackError(name, error) from error

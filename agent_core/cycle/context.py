@@ -1,0 +1,40 @@
+"""What the phases of one cycle share."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from countersign.agent_core.cycle.callbacks import CallbackRunner
+from countersign.agent_core.effects import Effects
+from countersign.agent_core.messages import Message
+from countersign.agent_core.wire import AuditEntry, CycleInput, TurnProgress, timestamp
+
+if TYPE_CHECKING:
+    from countersign.agent_core.agent import Agent
+
+
+@dataclass
+class CycleContext:
+    """One cycle's agent, surroundings and running totals."""
+
+    agent: "Agent"
+    given: CycleInput
+    effects: Effects
+    runner: CallbackRunner
+    progress: TurnProgress
+    invocation_state: dict[str, Any]
+    model_calls: int
+    audit: list[AuditEntry] = field(default_factory=list)
+
+    def note(self, event: str, **detail: Any) -> None:
+        """Add a line to the audit trail."""
+        moment = timestamp(self.effects.now())
+        self.audit.append(AuditEntry(at=moment, event=event, cycle=self.given.cycle, detail=detail))
+
+    async def add_message(self, message: Message) -> None:
+        """Add a message to the conversation, and say so."""
+        await self.runner.add_message(message)
+
+
+def cancel_text(value: bool | str, default: str) -> str:
+    """The text of a cancellation: an empty text cancels too, with the default words."""
+    return value if isinstance(value, str) and value else default

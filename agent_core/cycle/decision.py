@@ -1,0 +1,285 @@
+"""Decides for one call: does it run, is it refused, or must a person be asked?
+
+This is where an approval is held against what would run now (DESIGN section 5, rules 1 to 4, 10).
+"""
+
+import copy
+from dataclasses import dataclass
+from typing import Any
+
+from countersign.agent_core.approvals import (
+    INPUT_CHANGED_QUESTION,
+    POLICY_CHANGED_QUESTION,
+    RUN_AGAIN_QUESTION,
+    UNKNOWN_OUTCOME_QUESTION,
+    Ask,
+    Asking,
+    Ledger,
+)
+from countersign.agent_core.cycle.context import CycleContext, cancel_text
+from countersign.agent_core.errors import ToolInputError
+from countersign.agent_core.hooks.events import BeforeToolCallEvent
+from countersign.agent_core.interrupts import approves, call_digest, is_refusal, question_digest
+from countersign.agent_core.json_values import digest
+from countersign.agent_core.messages import ToolResult, ToolUse, error_result
+from countersign.agent_core.tools.registry import Tool
+from countersign.agent_core.wire import GivenAnswer, Pending, Question, ShownCall, ToolCall
+
+REFUSAL_LIMIT = 3
+"""How often the model may repeat a refused call in one turn before nobody is asked any more."""
+
+
+@dataclass
+class Refused:
+    """The call gets this result without running."""
+
+    result: ToolResult
+    tool_use: ToolUse
+    tool: Tool | None = None
+    cancel_message: str | None = None
+    error: Exception | None = None
+
+
+@dataclass
+class Asked:
+    """People must answer first."""
+
+    questions: list[Question]
+
+
+@dataclass
+class Run:
+    """The call runs, exactly like this."""
+
+    call: ToolCall
+    tool: Tool
+    tool_use: ToolUse
+
+
+Decision = Refused | Asked | Run
+
+
+class Decider:
+    """Decides for the calls of one batch.
+
+    Args:
+        context: The cycle.
+        pending: The batch.
+        ledger: Its questions.
+    """
+
+    def __init__(self, context: CycleContext, pending: Pending, ledger: Ledger) -> None:
+        self._context = context
+        self._pending = pending
+        self._ledger = ledger
+        self.batch_gone: list[Question] = []
+        """Answered questions of the batch hook that it does not ask any more."""
+
+    async def decide(self, index: int, original: ToolUse) -> Decision:
+        """Run the hooks and handlers of one call and weigh what they and people said.
+
+        Args:
+            index: The call's place in the model's message.
+            original: The call as the model made it; hooks get a copy on every pass.
+
+        Raises:
+            CallbackError: If a hook or handler fails.
+        """
+        settled = self._from_people(index, original)
+        if settled is not None:
+            return settled
+        use = copy.deepcopy(original)
+        named = self._context.agent.tool_registry.get(str(use["name"]))
+        asking = Asking(self._ledger, "call", index)
+        event = BeforeToolCallEvent(
+            self._context.agent, selected_tool=named, tool_use=use, invocation_state=self._context.invocation_state
+        )
+        await self._context.runner.fire(event, asking)
+        use = {**event.tool_use, "toolUseId": original["toolUseId"]}  # type: ignore[typeddict-item]
+        if event.cancel_tool is not False:
+            return self._cancelled(index, use, asking, cancel_text(event.cancel_tool, "tool cancelled by user"))
+        shown = self._what_runs(index, use, event, named)
+        if isinstance(shown, Refused):
+            return shown
+        return self._weigh(index, use, shown, asking)
+
+    def _from_people(self, index: int, original: ToolUse) -> Decision | None:
+        """What answers say before any code is asked: expired questions, calls that may have run."""
+        for question in [*self._ledger.of(index), *self._ledger.of(None)]:
+            if question.status == "expired":
+                self._context.note("call_expired", tool=original["name"], question=question.id)
+                text = f"Not run: nobody answered the question {question.name!r} in time (it expired, it was not denied)."
+                return Refused(error_result(original["toolUseId"], text), original, cancel_message=text)
+        if index not in self._pending.unknown:
+            return None
+        return self._unknown_outcome(index, original)
+
+    def _unknown_outcome(self, index: int, original: ToolUse) -> Decision | None:
+        use_id, detail = original["toolUseId"], self._pending.unknown[index]
+        question = self._ledger.latest("core", index, UNKNOWN_OUTCOME_QUESTION)
+        if question is None or question.status != "answered" or question.answer is None:
+            reason = {"tool": original["name"], "detail": detail, "note": "The call may have run. Nobody knows."}
+            answers = {"retry": "retry", "skip": "skip", "record a result": {"result": "what it returned"}}
+            shown = [ShownCall(index=index, tool_use_id=use_id, tool=original["name"], input=original["input"])]
+            ask = Ask(UNKNOWN_OUTCOME_QUESTION, reason, answers)
+            return Asked([self._ledger.open("core", index, ask, shown)])
+        response = question.answer.response
+        self._context.note("unknown_outcome_resolved", tool=original["name"], response=response)
+        if isinstance(response, str) and response.strip().lower() == "retry":
+            del self._pending.unknown[index]
+            return None
+        if isinstance(response, dict) and "result" in response:
+            value = response["result"]
+            block = {"text": value} if isinstance(value, str) else {"json": value}
+            return Refused({"toolUseId": use_id, "status": "success", "content": [block]}, original)
+        text = "This call may or may not have run; a person decided not to run it again."
+        return Refused(error_result(use_id, text), original, cancel_message=text)
+
+    def _cancelled(self, index: int, use: ToolUse, asking: Asking, text: str) -> Refused:
+        """A hook or handler said no; if a person said it first, the repetition is counted."""
+        for question in asking.consumed.values():
+            self._context.note("call_refused", tool=use["name"], question=question.id, text=text)
+            key = call_digest(str(use["name"]), use["input"])
+            self._context.progress.refused[key] = self._context.progress.refused.get(key, 0) + 1
+        return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
+
+    def _what_runs(self, index: int, use: ToolUse, event: BeforeToolCallEvent, named: Tool | None) -> ShownCall | Refused:
+        """The final call, validated and with defaults filled in; or why it can't run."""
+        registry = self._context.agent.tool_registry
+        tool = event.selected_tool
+        if tool is named:
+            tool = registry.get(str(use["name"]))
+        if tool is not None and registry.get(tool.tool_name) is not tool:
+            text = f"Error: a hook selected {tool.tool_name!r}, which is not one of the agent's tools"
+            return Refused(error_result(use["toolUseId"], text), use)
+        if tool is None:
+            return Refused(error_result(use["toolUseId"], f"Unknown tool: {use['name']}"), use)
+        try:
+            canonical = tool.canonical_input(use["input"])
+        except ToolInputError as error:
+            return Refused(error_result(use["toolUseId"], f"Error: {error}"), use, tool=tool, error=error)
+        if canonical != use["input"] or tool.tool_name != use["name"]:
+            self._context.note("input_final", index=index, tool=tool.tool_name, input=canonical)
+        return ShownCall(
+            index=index,
+            tool_use_id=use["toolUseId"],
+            tool=tool.tool_name,
+            input=canonical,
+            input_schema=tool.tool_spec["inputSchema"]["json"],
+        )
+
+    def _weigh(self, index: int, use: ToolUse, shown: ShownCall, asking: Asking) -> Decision:
+        key = call_digest(shown.tool, shown.input)
+        if asking.asked and self._context.progress.refused.get(key, 0) >= REFUSAL_LIMIT:
+            text = f"Not run: this very call was refused {REFUSAL_LIMIT} times in this turn. Do something else."
+            return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
+        if asking.asked:
+            # Every question of this event is asked, those already answered stay answered.
+            return Asked([self._ledger.open("call", index, ask, [shown], fresh=True) for ask in asking.asked])
+        self._ledger.withdraw_unasked("call", index, set())
+        gone = self._policy_changed(index, use, shown, [*self.batch_gone, *asking.unasked()])
+        if gone is not None:
+            return gone
+        stale = [
+            self._ledger.open("call", index, Ask(q.name, q.reason, q.answers), [shown], fresh=True)
+            for q in asking.consumed.values()
+            if q.digest != question_digest(q.name, q.reason, [shown])
+        ]
+        if stale:
+            self._context.note("approval_void", tool=shown.tool, questions=[q.name for q in stale])
+            return Asked(stale)
+        return self._batch_gate(index, use, shown) or self._run(index, use, shown)
+
+    def _policy_changed(self, index: int, use: ToolUse, shown: ShownCall, gone: list[Question]) -> Decision | None:
+        """Answers whose question is not asked any more: a refusal stays, an approval is asked about again."""
+        for question in gone:
+            response = question.answer.response if question.answer else None
+            if is_refusal(response, question.answers) or question.verdict is False:
+                text = f"Not run: a person refused it ({question.name}: {response!r})."
+                self._context.note("call_refused", tool=shown.tool, question=question.id, text=text)
+                return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
+        for question in gone:
+            response = question.answer.response if question.answer else None
+            reason = {"was_asked": question.name, "reason": question.reason, "response": response,
+                      "note": "The policy that asked this has changed since it was answered."}  # fmt: skip
+            decision = self._gate(index, use, shown, Ask(POLICY_CHANGED_QUESTION, reason, None))
+            if decision is not None:
+                return decision
+        return None
+
+    def _batch_gate(self, index: int, use: ToolUse, shown: ShownCall) -> Decision | None:
+        """What a batch approval covers: each call once, as it was shown."""
+        for question in self._ledger.of(None):
+            if question.status != "answered":
+                continue
+            signed = next((call for call in question.calls if call.index == index), None)
+            if signed is None or (signed.tool, signed.input) != (shown.tool, shown.input):
+                reason = {"was_asked": question.name, "reason": question.reason,
+                          "signed": {"tool": signed.tool, "input": signed.input} if signed else None,
+                          "note": "The call was changed after the batch was approved."}  # fmt: skip
+                decision = self._gate(index, use, shown, Ask(INPUT_CHANGED_QUESTION, reason, None))
+                if decision is not None:
+                    return decision
+            tool = self._context.agent.tool_registry.get(shown.tool)
+            done = self._pending.executions.get(index, 0)
+            if done and not (tool and tool.idempotent):
+                reason = {"was_asked": question.name, "runs": done, "note": "A hook asks to run this call again."}
+                decision = self._gate(index, use, shown, Ask(RUN_AGAIN_QUESTION, reason, None))
+                if decision is not None:
+                    return decision
+        return None
+
+    def _gate(self, index: int, use: ToolUse, shown: ShownCall, ask: Ask) -> Decision | None:
+        """A question of Countersign's own. None once it is approved."""
+        question = self._ledger.latest("core", index, ask.name)
+        if question is None or question.status != "answered" or question.answer is None:
+            return Asked([self._ledger.open("core", index, ask, [shown])])
+        if question.digest != question_digest(ask.name, ask.reason, [shown]) or self._ledger.lapsed(question):
+            return Asked([self._ledger.open("core", index, ask, [shown], fresh=True)])
+        if approves(question.answer.response):
+            return None
+        text = f"Not run: a person refused it ({ask.name}: {question.answer.response!r})."
+        self._context.note("call_refused", tool=shown.tool, question=question.id, text=text)
+        return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
+
+    def _run(self, index: int, use: ToolUse, shown: ShownCall) -> Run:
+        tool = self._context.agent.tool_registry.get(shown.tool)
+        assert tool is not None  # _what_runs has found it
+        given, origin = self._context.given, self._pending.origin_cycle
+        runs = self._pending.executions.get(index, 0)
+        call = ToolCall(
+            agent=given.agent,
+            session_id=given.session_id,
+            cycle=given.cycle,
+            index=index,
+            tool=shown.tool,
+            tool_use_id=use["toolUseId"],
+            input=shown.input,
+            digest=call_digest(shown.tool, shown.input),
+            idempotency_key=digest([given.session_id, origin, index, runs])[:32],
+            agent_state=self._context.agent.state.get(),
+            invocation_state=self._context.invocation_state,
+            answers=self._tool_answers(index, shown),
+        )
+        return Run(call, tool, {**use, "name": shown.tool, "input": shown.input})
+
+    def _tool_answers(self, index: int, shown: ShownCall) -> dict[str, GivenAnswer]:
+        """Answers for the tool's body, as far as they were given for exactly this call."""
+        found: dict[str, GivenAnswer] = {}
+        for question in self._ledger.of(index):
+            if question.scope != "tool" or question.status != "answered" or question.answer is None:
+                continue
+            response = question.answer.response
+            same = question.digest == question_digest(question.name, question.reason, [shown])
+            if (same and not self._ledger.lapsed(question)) or is_refusal(response, question.answers):
+                found[question.name] = GivenAnswer(response=response, reason_digest=digest(question.reason))
+        return found
+
+
+def approved_by(questions: list[Question]) -> list[dict[str, Any]]:
+    """Who approved, for the audit."""
+    return [
+        {"question": q.id, "response": q.answer.response, "responder": q.answer.responder, "at": q.answer.at}
+        for q in questions
+        if q.status == "answered" and q.answer is not None
+    ]

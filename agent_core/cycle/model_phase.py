@@ -1,0 +1,84 @@
+"""The first half of a cycle: hooks around the model call, and the call."""
+
+import copy
+
+from countersign.agent_core.cycle.context import CycleContext, cancel_text
+from countersign.agent_core.errors import CallbackError
+from countersign.agent_core.hooks.events import AfterModelCallEvent, BeforeModelCallEvent, ModelStopResponse
+from countersign.agent_core.messages import Message, add_usage, assistant_text, tool_uses
+from countersign.agent_core.wire import ModelCall, ModelResponse
+
+
+async def call_model(context: CycleContext) -> ModelStopResponse:
+    """Call the model, as often as hooks ask for, and add its message to the conversation.
+
+    Returns:
+        The message and why the model stopped; "tool_use" only if it asks for tools.
+
+    Raises:
+        CallbackError: If a hook or handler fails.
+        Exception: What the model raised, if no hook retries.
+    """
+    while True:
+        response = await _attempt(context)
+        if response is not None:
+            break
+    if response.stop_reason == "max_tokens":
+        response.message = _without_cut_calls(response.message)
+    if (response.stop_reason == "tool_use") != bool(tool_uses(response.message)):
+        response.stop_reason = "tool_use" if tool_uses(response.message) else "end_turn"
+    context.progress.cycles += 1
+    await context.add_message(response.message)
+    return response
+
+
+async def _attempt(context: CycleContext) -> ModelStopResponse | None:
+    """One try; None if a hook discarded it."""
+    before = BeforeModelCallEvent(context.agent, invocation_state=context.invocation_state)
+    await context.runner.fire(before)
+    if before.cancel is not False:
+        text = cancel_text(before.cancel, "model call denied by hook")
+        return await _after(context, ModelStopResponse(assistant_text(text), "end_turn"))
+    try:
+        answer = await _call(context)
+    except CallbackError:
+        raise
+    except Exception as error:
+        after = AfterModelCallEvent(context.agent, invocation_state=context.invocation_state, exception=error)
+        await context.runner.fire(after)
+        if after.retry:
+            return None
+        raise
+    context.progress.usage = add_usage(context.progress.usage, answer.usage)
+    return await _after(context, ModelStopResponse(copy.deepcopy(answer.message), answer.stop_reason))
+
+
+async def _call(context: CycleContext) -> ModelResponse:
+    call = ModelCall(
+        agent=context.given.agent,
+        session_id=context.given.session_id,
+        cycle=context.given.cycle,
+        call=context.model_calls,
+        system_prompt=context.agent.system_prompt,
+        tools=context.agent.tool_registry.names(),
+        invocation_state=context.invocation_state,
+    )
+    context.model_calls += 1
+    return await context.effects.call_model(call, context.agent.messages)
+
+
+async def _after(context: CycleContext, response: ModelStopResponse) -> ModelStopResponse | None:
+    event = AfterModelCallEvent(context.agent, invocation_state=context.invocation_state, stop_response=response)
+    await context.runner.fire(event)
+    return None if event.retry else response
+
+
+def _without_cut_calls(message: Message) -> Message:
+    """A message that was cut off, with its calls as text: their input may be incomplete."""
+    content = [
+        {"text": f"The call of {block['toolUse'].get('name')} was cut off by the token limit."}
+        if "toolUse" in block
+        else block
+        for block in message["content"]
+    ]
+    return {"role": "assistant", "content": content}

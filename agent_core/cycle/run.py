@@ -1,0 +1,227 @@
+"""Runs one cycle from its input to its outcome."""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from countersign.agent_core.cycle.callbacks import CallbackRunner
+from countersign.agent_core.cycle.context import CycleContext, cancel_text
+from countersign.agent_core.cycle.model_phase import call_model
+from countersign.agent_core.cycle.tool_phase import STOPPED_TEXT, ToolPhase
+from countersign.agent_core.effects import Effects, current_effects
+from countersign.agent_core.errors import CallbackError, MaxTokensReachedException
+from countersign.agent_core.hooks.events import AfterInvocationEvent, BeforeInvocationEvent
+from countersign.agent_core.interrupts import as_interrupt
+from countersign.agent_core.messages import (
+    Message,
+    assistant_text,
+    error_result,
+    results_message,
+    tool_uses,
+    user_message,
+)
+from countersign.agent_core.result import AgentResult, Metrics
+from countersign.agent_core.wire import CycleInput, CycleOutcome, ErrorInfo, Pending
+
+if TYPE_CHECKING:
+    from countersign.agent_core.agent import Agent
+
+
+@dataclass
+class CycleEnd:
+    """A cycle's outcome and, if it failed, the very exception (which can't cross a wire)."""
+
+    outcome: CycleOutcome
+    cause: BaseException | None = None
+
+
+async def run_cycle(agent: "Agent", given: CycleInput, messages: Sequence[Message], effects: Effects) -> CycleEnd:
+    """Run one cycle of the agent loop.
+
+    Args:
+        agent: Fresh from its factory; its conversation and state are set from the arguments.
+        given: What the cycle starts from.
+        messages: The conversation so far.
+        effects: The way to models, tools, steps and the clock.
+
+    Returns:
+        Never raises for what models, tools, hooks or handlers do: that is an outcome too.
+    """
+    token = current_effects.set(effects)
+    try:
+        return await _Cycle(agent, given, messages, effects).run()
+    finally:
+        current_effects.reset(token)
+
+
+class _Cycle:
+    def __init__(self, agent: "Agent", given: CycleInput, messages: Sequence[Message], effects: Effects) -> None:
+        agent.load(messages, given.agent_state, given.handlers)
+        runner = CallbackRunner(agent, effects, given.progress.guides)
+        self._context = CycleContext(
+            agent, given, effects, runner, given.progress.model_copy(deep=True),
+            copy.deepcopy(given.invocation_state), given.model_calls,
+        )  # fmt: skip
+        self._before = list(messages)
+        self._pending = given.pending.model_copy(deep=True) if given.pending else None
+
+    async def run(self) -> CycleEnd:
+        cause: BaseException | None = None
+        try:
+            outcome = await self._loop()
+        except Exception as error:
+            cause = error.cause if isinstance(error, CallbackError) else error
+            outcome = self._failed(error)
+        if outcome.stop_reason != "tool_use":
+            try:
+                await self._after_invocation(outcome)
+            except CallbackError as error:
+                if cause is None:
+                    cause = error.cause
+                    outcome = self._failed(error)
+        return CycleEnd(self._complete(outcome), cause)
+
+    async def _loop(self) -> CycleOutcome:
+        given = self._context.given
+        if given.opens != "continue":
+            cancelled = await self._before_invocation()
+            if cancelled is not None:
+                return cancelled
+        if self._pending is None:
+            limit = self._limit()
+            if limit is not None:
+                return self._outcome(limit, self._last_message())
+            if self._context.effects.stop_requested:
+                return await self._say_and_end("cancelled", STOPPED_TEXT)
+            response = await call_model(self._context)
+            if response.stop_reason == "max_tokens":
+                raise MaxTokensReachedException(
+                    "the model stopped at its token limit in the middle of its message, which is kept in the "
+                    "conversation; raise the limit, or prompt again to go on"
+                )
+            if response.stop_reason != "tool_use":
+                return self._outcome(response.stop_reason, response.message)
+            self._pending = Pending(origin_cycle=given.cycle, message=response.message)
+        return await self._tools(self._pending)
+
+    async def _tools(self, pending: Pending) -> CycleOutcome:
+        end = await ToolPhase(self._context, pending).run()
+        if end.kind == "interrupt":
+            outcome = self._outcome("interrupt", pending.message)
+            outcome.pending = end.pending
+            return outcome
+        if end.kind == "cancelled":
+            return await self._say_and_end("cancelled", STOPPED_TEXT)
+        if end.end_turn is not None:
+            message: Message = {"role": "assistant", "content": end.end_turn}
+            await self._context.add_message(message)
+            return self._outcome("end_turn", message)
+        return self._outcome("tool_use", pending.message)
+
+    async def _before_invocation(self) -> CycleOutcome | None:
+        given = self._context.given
+        prompt = copy.deepcopy(given.prompt)
+        event = BeforeInvocationEvent(
+            self._context.agent, invocation_state=self._context.invocation_state, messages=prompt
+        )
+        await self._context.runner.fire(event)
+        added = event.messages if event.messages is not None else prompt
+        if event.cancel is not False:
+            # The prompt stays in the conversation, so that it and the refusal read as one exchange.
+            text = cancel_text(event.cancel, "invocation denied by hook")
+            self._give_up_pending(text)
+            for message in added:
+                await self._context.add_message(message)
+            return await self._say_and_end("end_turn", text)
+        for message in added:
+            await self._context.add_message(message)
+        return None
+
+    async def _say_and_end(self, stop_reason: str, text: str) -> CycleOutcome:
+        message = assistant_text(text)
+        await self._context.add_message(message)
+        return self._outcome(stop_reason, message)
+
+    def _give_up_pending(self, text: str) -> None:
+        """Give every call without a result an error result, so that the conversation stays valid."""
+        if self._pending is None:
+            return
+        pending, self._pending = self._pending, None
+        uses = tool_uses(pending.message)
+        results = [pending.results.get(i) or error_result(use["toolUseId"], text) for i, use in enumerate(uses)]
+        self._context.agent.messages.append(results_message(results))
+
+    def _limit(self) -> str | None:
+        limits, progress = self._context.given.limits, self._context.progress
+        if limits.turns is not None and progress.cycles >= limits.turns:
+            return "limit_turns"
+        if limits.total_tokens is not None and progress.usage["totalTokens"] >= limits.total_tokens:
+            return "limit_total_tokens"
+        if limits.output_tokens is not None and progress.usage["outputTokens"] >= limits.output_tokens:
+            return "limit_output_tokens"
+        return None
+
+    def _last_message(self) -> Message:
+        messages = self._context.agent.messages
+        return messages[-1] if messages else assistant_text("")
+
+    def _failed(self, error: Exception) -> CycleOutcome:
+        """The turn failed; the conversation is made complete first."""
+        origin = error.origin if isinstance(error, CallbackError) else ""
+        cause = error.cause if isinstance(error, CallbackError) else error
+        messages = self._context.agent.messages
+        if self._pending is not None and messages and tool_uses(messages[-1]):
+            self._give_up_pending(f"Not run: the turn failed ({cause}).")
+        outcome = self._outcome("failed", self._last_message())
+        outcome.error = ErrorInfo(type=type(cause).__name__, message=str(cause), origin=origin)
+        self._context.note("turn_failed", error=outcome.error.model_dump())
+        return outcome
+
+    def _outcome(self, stop_reason: str, message: Message) -> CycleOutcome:
+        return CycleOutcome(stop_reason=stop_reason, last_cycle=self._context.given.cycle, message=message)
+
+    async def _after_invocation(self, outcome: CycleOutcome) -> None:
+        context = self._context
+        questions = outcome.pending.questions if outcome.pending else []
+        result = AgentResult(
+            stop_reason=outcome.stop_reason,
+            message=outcome.message or self._last_message(),
+            metrics=Metrics(context.progress.usage, context.progress.cycles),
+            state=context.invocation_state.get("request_state", {}),
+            interrupts=[as_interrupt(question) for question in questions if question.status == "open"] or None,
+        )
+        event = AfterInvocationEvent(context.agent, invocation_state=context.invocation_state, result=result)
+        await context.runner.fire(event)
+        if event.resume is not None and outcome.stop_reason not in ("interrupt", "failed", "cancelled"):
+            outcome.resume = _as_messages(event.resume)
+
+    def _complete(self, outcome: CycleOutcome) -> CycleOutcome:
+        """Fill in what the cycle leaves behind."""
+        context = self._context
+        messages = context.agent.messages
+        count = len(self._before)
+        if len(messages) >= count and all(left is right for left, right in zip(messages, self._before, strict=False)):
+            outcome.messages = messages[count:]
+        else:
+            outcome.conversation = messages
+        try:
+            outcome.handlers = context.agent.handlers_snapshot()
+        except Exception as error:
+            outcome.stop_reason, outcome.pending, outcome.resume = "failed", None, None
+            outcome.error = ErrorInfo(type=type(error).__name__, message=str(error))
+            outcome.handlers = context.given.handlers
+        outcome.agent_state = context.agent.state.get()
+        outcome.invocation_state = context.invocation_state
+        context.progress.guides = context.runner.guides
+        outcome.progress, outcome.model_calls, outcome.audit = context.progress, context.model_calls, context.audit
+        return outcome
+
+
+def _as_messages(given: Any) -> list[Message]:
+    """A prompt in any form that an agent takes, as messages."""
+    if isinstance(given, str):
+        return [user_message(given)]
+    if isinstance(given, list) and given and all("role" in item for item in given):
+        return given
+    return [user_message(given)]

@@ -1,0 +1,299 @@
+"""The second half of a cycle: the batch hook, each call's decision, the calls, and their results.
+
+Decisions are made one call after the other, in the order of the model's message; then the calls
+that may run do so side by side; then hooks see the results one at a time.
+"""
+
+import copy
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Literal
+
+from countersign.agent_core.approvals import Ask, Asking, Ledger
+from countersign.agent_core.cycle.context import CycleContext, cancel_text
+from countersign.agent_core.cycle.decision import Asked, Decider, Refused, Run, approved_by
+from countersign.agent_core.errors import CallbackError, ToolInputError
+from countersign.agent_core.hooks.events import AfterToolCallEvent, AfterToolsEvent, BeforeToolsEvent
+from countersign.agent_core.messages import ContentBlock, Message, ToolResult, error_result, results_message, tool_uses
+from countersign.agent_core.wire import ErrorInfo, Pending, ShownCall, ToolOutcome
+
+STOPPED_TEXT = "Tool execution cancelled"
+
+
+@dataclass
+class ToolPhaseEnd:
+    """How the tools of a cycle ended.
+
+    done         every call has its result
+    interrupt    people must answer first; `pending` says what is left
+    cancelled    a stop was asked for; every call has its result
+    """
+
+    kind: Literal["done", "interrupt", "cancelled"]
+    pending: Pending | None = None
+    end_turn: list[ContentBlock] | None = None
+
+
+@dataclass
+class _Pass:
+    """One pass over a batch: what it produced so far and what went wrong."""
+
+    produced: dict[int, ToolResult] = field(default_factory=dict)
+    waiting: set[int] = field(default_factory=set)
+    error: CallbackError | None = None
+
+
+class ToolPhase:
+    """Runs the calls of one model message, as far as people allow.
+
+    Args:
+        context: The cycle.
+        pending: The batch; changed in place.
+    """
+
+    def __init__(self, context: CycleContext, pending: Pending) -> None:
+        self._context = context
+        self._pending = pending
+        self._uses = tool_uses(pending.message)
+        given = context.given
+        self._ledger = Ledger(
+            given.session_id,
+            pending,
+            context.effects.now,
+            timedelta(seconds=given.default_deadline_s),
+            timedelta(seconds=given.approval_ttl_s),
+        )
+        self._decider = Decider(context, pending, self._ledger)
+        self._pass = _Pass()
+
+    async def run(self) -> ToolPhaseEnd:
+        """One pass: ask what must be asked, run what may run.
+
+        Raises:
+            CallbackError: If a hook or handler fails. Every call has its result by then, and the
+                conversation is complete.
+        """
+        if self._context.effects.stop_requested:
+            self._finish_rest(STOPPED_TEXT)
+            await self._add_results()
+            return ToolPhaseEnd("cancelled")
+        try:
+            if await self._ask_for_batch():
+                return ToolPhaseEnd("interrupt", self._pending)
+            await self._calls()
+        except CallbackError as error:
+            self._pass.error = self._pass.error or error
+        end_turn = await self._after_tools()
+        if self._pass.error is not None:
+            self._finish_rest(f"Not run: the turn failed ({self._pass.error}).")
+            await self._add_results()
+            raise self._pass.error
+        if self._unfinished():
+            return ToolPhaseEnd("interrupt", self._pending)
+        await self._add_results()
+        stopped = self._context.effects.stop_requested
+        return ToolPhaseEnd("cancelled" if stopped else "done", end_turn=end_turn)
+
+    def _unfinished(self) -> list[int]:
+        return [index for index in range(len(self._uses)) if index not in self._pending.results]
+
+    def _finish(self, index: int, result: ToolResult) -> None:
+        """Give a call its result, whatever id a hook put into it, and close its questions."""
+        result = {**result, "toolUseId": self._uses[index]["toolUseId"]}
+        self._pending.results[index] = result
+        self._pass.produced[index] = result
+        for question in self._ledger.settle(index):
+            self._context.note("question_withdrawn", question=question.id, name=question.name)
+        if not self._unfinished():
+            self._ledger.settle(None)
+
+    def _finish_rest(self, text: str) -> None:
+        for index in self._unfinished():
+            self._finish(index, error_result(self._uses[index]["toolUseId"], text))
+
+    async def _add_results(self) -> None:
+        message = results_message(self._pending.results[index] for index in range(len(self._uses)))
+        if self._pass.error is None:
+            await self._context.add_message(message)
+        else:  # a hook that failed must not keep the results out of the conversation
+            self._context.agent.messages.append(message)
+
+    async def _ask_for_batch(self) -> bool:
+        """Fire the batch hook. True if it asks; a cancellation gives every call its result."""
+        asking = Asking(self._ledger, "batch", None)
+        event = BeforeToolsEvent(
+            self._context.agent,
+            message=copy.deepcopy(self._pending.message),
+            invocation_state=self._context.invocation_state,
+        )
+        if any(question.status == "expired" for question in self._ledger.of(None)):
+            return False
+        await self._context.runner.fire(event, asking)
+        if event.cancel is not False:
+            self._context.note("batch_cancelled", questions=[q.id for q in asking.consumed.values()])
+            self._finish_rest(cancel_text(event.cancel, "Tool cancelled by hook"))
+            return False
+        shown = [self._shown(index) for index in self._unfinished()]
+        if asking.asked and any(runnable for _, runnable in shown):
+            for ask in asking.asked:
+                self._note_asked(self._ledger.open("batch", None, ask, [call for call, _ in shown], fresh=True).id, ask)
+            return True
+        self._ledger.withdraw_unasked("batch", None, set())
+        self._decider.batch_gone = asking.unasked()
+        return False
+
+    def _shown(self, index: int) -> tuple[ShownCall, bool]:
+        """A call as the model made it, and whether it could run like this."""
+        use = self._uses[index]
+        call = ShownCall(index=index, tool_use_id=use["toolUseId"], tool=str(use["name"]), input=use["input"])
+        tool = self._context.agent.tool_registry.get(call.tool)
+        if tool is None:
+            return call, False
+        try:
+            call.input = tool.canonical_input(use["input"])
+        except ToolInputError:
+            return call, False
+        call.input_schema = tool.tool_spec["inputSchema"]["json"]
+        return call, True
+
+    async def _calls(self) -> None:
+        """Decide and run until no hook asks for another try."""
+        again = self._unfinished()
+        while again and self._pass.error is None:
+            runs: list[Run] = []
+            for index in again:
+                await self._decide(index, runs)
+            again = await self._execute(runs)
+
+    async def _decide(self, index: int, runs: list[Run]) -> None:
+        before = self._context.agent.handlers_snapshot()
+        decision = await self._decider.decide(index, self._uses[index])
+        if isinstance(decision, Run):
+            runs.append(decision)
+        elif isinstance(decision, Asked):
+            # The handlers will be asked again on resume; they must not count this call twice.
+            self._context.agent.restore_handlers(before)
+            self._pass.waiting.add(index)
+            for question in decision.questions:
+                self._note_asked(question.id, Ask(question.name, question.reason, None))
+        else:
+            self._finish(index, await self._after_refusal(decision))
+
+    def _note_asked(self, question: str, ask: Ask) -> None:
+        self._context.note("question_asked", question=question, name=ask.name)
+
+    async def _after_refusal(self, refused: Refused) -> ToolResult:
+        event = AfterToolCallEvent(
+            self._context.agent,
+            selected_tool=refused.tool,
+            tool_use=refused.tool_use,
+            invocation_state=self._context.invocation_state,
+            result=refused.result,
+            exception=refused.error,
+            cancel_message=refused.cancel_message,
+        )
+        await self._fire_after(event)
+        return event.result
+
+    async def _execute(self, runs: Sequence[Run]) -> list[int]:
+        """Run calls side by side.
+
+        Returns:
+            Those that a hook wants to run again.
+        """
+        again: list[int] = []
+
+        async def done(position: int, outcome: ToolOutcome) -> None:
+            run = runs[position]
+            if await self._conclude(run, outcome):
+                again.append(run.call.index)
+
+        for run in runs:
+            approvals = approved_by([*self._ledger.of(run.call.index), *self._ledger.of(None)])
+            self._context.note("tool_started", index=run.call.index, tool=run.call.tool, digest=run.call.digest,
+                               approved_by=approvals)  # fmt: skip
+        if runs:
+            await self._context.effects.call_tools([run.call for run in runs], done)
+        return sorted(again)
+
+    async def _conclude(self, run: Run, outcome: ToolOutcome) -> bool:
+        """Take one call's outcome. True if a hook wants it to run again."""
+        index, use_id = run.call.index, run.call.tool_use_id
+        self._context.agent.state.merge(outcome.state_set, outcome.state_deleted)
+        self._context.note("tool_ended", index=index, tool=run.call.tool, outcome=outcome.kind, detail=outcome.detail)
+        if outcome.kind == "interrupt" and outcome.ask is not None:
+            ask = Ask(outcome.ask.name, outcome.ask.reason, outcome.ask.answers)
+            shown = ShownCall(index=index, tool_use_id=use_id, tool=run.call.tool, input=run.call.input,
+                              input_schema=run.tool.tool_spec["inputSchema"]["json"])  # fmt: skip
+            self._note_asked(self._ledger.open("tool", index, ask, [shown], fresh=True).id, ask)
+            return False
+        if outcome.kind == "unknown":
+            self._pending.unknown[index] = outcome.detail
+            await self._decide(index, [])
+            return False
+        if outcome.kind == "never_started":
+            self._finish(index, error_result(use_id, f"Not run: {outcome.detail}"))
+            return False
+        return await self._take_result(run, outcome)
+
+    async def _take_result(self, run: Run, outcome: ToolOutcome) -> bool:
+        index = run.call.index
+        self._pending.executions[index] = self._pending.executions.get(index, 0) + 1
+        result = outcome.result or error_result(run.call.tool_use_id, "Error: the tool returned nothing")
+        event = AfterToolCallEvent(
+            self._context.agent,
+            selected_tool=run.tool,
+            tool_use=run.tool_use,
+            invocation_state=self._context.invocation_state,
+            result=copy.deepcopy(result),
+            exception=_as_exception(outcome.error),
+        )
+        failed_before = self._pass.error is not None
+        await self._fire_after(event)
+        if self._pass.error is None and event.retry and not self._context.effects.stop_requested:
+            if not run.tool.idempotent:
+                self._ledger.settle(index)  # an approval covers one execution
+            return True
+        # A failing After callback never costs the result that the tool returned.
+        self._finish(index, event.result if self._pass.error is None or failed_before else result)
+        return False
+
+    async def _fire_after(self, event: AfterToolCallEvent) -> None:
+        """Fire an After event; its first failure is kept, so that the other calls still conclude."""
+        try:
+            await self._context.runner.fire(event)
+        except CallbackError as error:
+            self._pass.error = self._pass.error or error
+
+    async def _after_tools(self) -> list[ContentBlock] | None:
+        """Fire AfterToolsEvent with what this pass produced.
+
+        Returns:
+            Content of the final assistant message if a hook ends the turn.
+        """
+        message: Message = results_message(self._pass.produced[index] for index in sorted(self._pass.produced))
+        event = AfterToolsEvent(
+            self._context.agent, message=message, invocation_state=self._context.invocation_state
+        )
+        try:
+            await self._context.runner.fire(event)
+        except CallbackError as error:
+            self._pass.error = self._pass.error or error
+            return None
+        if event.end_turn is False:
+            return None
+        if isinstance(event.end_turn, list):
+            return event.end_turn
+        return [{"text": cancel_text(event.end_turn, "Turn ended early by hook after tool execution")}]
+
+
+def _as_exception(error: ErrorInfo | None) -> Exception | None:
+    """A tool's error as hooks see it; its own type lives in the tool's process."""
+    if error is None:
+        return None
+    kind = type(error.type, (Exception,), {"__module__": "countersign.tool_errors"})
+    raised: Exception = kind(error.message)
+    return raised
+
+

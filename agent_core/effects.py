@@ -1,0 +1,68 @@
+"""The one door from the agent to the world.
+
+The cycle asks for effects through this port; the in-process driver and the Temporal workflow
+are its two implementations. Steps find the port of the running cycle in a context variable.
+"""
+
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from contextvars import ContextVar
+from datetime import datetime
+from typing import Any, Protocol
+
+from countersign.agent_core.messages import Message
+from countersign.agent_core.wire import ModelCall, ModelResponse, ToolCall, ToolOutcome
+
+
+class Effects(Protocol):
+    """What a cycle may ask of its surroundings."""
+
+    def now(self) -> datetime:
+        """The present moment, in UTC; deterministic where the driver is."""
+        ...
+
+    @property
+    def stop_requested(self) -> bool:
+        """True once a graceful stop was asked for."""
+        ...
+
+    async def call_model(self, call: ModelCall, messages: Sequence[Message]) -> ModelResponse:
+        """Call the model.
+
+        Raises:
+            ModelError: Or another named error of `agent_core.errors`, after the driver's retries.
+        """
+        ...
+
+    async def call_tools(
+        self, calls: Sequence[ToolCall], done: Callable[[int, ToolOutcome], Awaitable[None]]
+    ) -> None:
+        """Run tools side by side.
+
+        Args:
+            calls: What to run; each at most once.
+            done: Awaited once per call, with its place in `calls` and its outcome, as it ends.
+                Never run for two calls at a time.
+        """
+        ...
+
+    async def run_step(self, step: Callable[..., Any], name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """Run a durable step and return its recorded result."""
+        ...
+
+    def guard(self, callback: str) -> "CallbackGuard":
+        """A context manager around one user callback; the driver may watch it for forbidden effects."""
+        ...
+
+
+class CallbackGuard(Protocol):
+    """Wraps one call of user code."""
+
+    def __enter__(self) -> object: ...
+
+    def __exit__(self, kind: Any, error: Any, trace: Any, /) -> bool | None: ...
+
+
+current_effects: ContextVar[Effects | None] = ContextVar("countersign_effects", default=None)
+"""The port of the cycle that runs in this context; None outside of cycles."""
+
+StepFunction = Callable[..., Coroutine[Any, Any, Any]]

@@ -1,0 +1,135 @@
+"""Every error that this project raises, in one tree.
+
+    CountersignError
+    ├── EventLoopException            the agent loop failed; `original_exception` is the cause
+    ├── CallbackError                 a hook or handler raised; `origin` names it
+    ├── ModelError                    the model could not answer
+    │   ├── ModelThrottledException
+    │   ├── ContextWindowOverflowException
+    │   ├── ModelAuthenticationError
+    │   └── ModelRequestError
+    ├── MaxTokensReachedException     the model stopped at its token limit
+    ├── GuideLimitError               handlers kept guiding and the turn did not converge
+    ├── ToolError
+    │   └── ToolInputError            an input that the tool's schema refuses
+    ├── HandlerStateError             a hook's or handler's attribute that can't be carried
+    ├── PayloadTooLargeError          a value over the size limit
+    ├── AgentDefinitionError          an agent, a tool or a module that can't be used as given
+    ├── PolicyViolationError          a hook or handler did what may only happen in a step
+    └── AnswerRefused                 an answer that changes nothing; `code` says why
+    ConcurrencyException              (a CountersignError too) the agent is already running
+
+`InterruptException` stands outside on purpose: it is control flow, not an error, and derives
+from BaseException (see `agent_core.interrupts`).
+"""
+
+from typing import Any
+
+
+class CountersignError(Exception):
+    """Base of all errors of this project."""
+
+
+class EventLoopException(CountersignError):
+    """The agent loop failed.
+
+    Attributes:
+        original_exception: What failed.
+        request_state: The invocation's `request_state` at that moment.
+    """
+
+    def __init__(self, original_exception: BaseException, request_state: Any = None) -> None:
+        self.original_exception = original_exception
+        self.request_state = request_state if request_state is not None else {}
+        super().__init__(str(original_exception))
+
+
+class CallbackError(CountersignError):
+    """A hook or handler raised.
+
+    Attributes:
+        origin: The callback's name.
+        cause: What it raised.
+    """
+
+    def __init__(self, origin: str, cause: BaseException) -> None:
+        self.origin, self.cause = origin, cause
+        super().__init__(f"{origin} raised {type(cause).__name__}: {cause}")
+
+
+class ModelError(CountersignError):
+    """The model could not answer."""
+
+
+class ModelThrottledException(ModelError):
+    """The model's service asks to slow down; worth a retry."""
+
+
+class ContextWindowOverflowException(ModelError):
+    """The conversation is longer than the model takes; a retry can't help."""
+
+
+class ModelAuthenticationError(ModelError):
+    """The model's service refused the credentials; a retry can't help."""
+
+
+class ModelRequestError(ModelError):
+    """The model's service refused the request as malformed; a retry can't help."""
+
+
+class MaxTokensReachedException(CountersignError):
+    """The model stopped at its token limit in the middle of its message."""
+
+
+class GuideLimitError(CountersignError):
+    """Handlers returned Guide more often in one turn than the cap allows."""
+
+
+class ToolError(CountersignError):
+    """A tool could not be used."""
+
+
+class ToolInputError(ToolError):
+    """A tool's input does not fit its schema."""
+
+
+class HandlerStateError(CountersignError):
+    """An attribute of a hook or handler can't be carried from cycle to cycle."""
+
+
+class PayloadTooLargeError(CountersignError):
+    """A value is larger than what may be sent.
+
+    Attributes:
+        what: What the value is, for a person.
+        size: Its size in bytes.
+        limit: The limit in bytes.
+    """
+
+    def __init__(self, what: str, size: int, limit: int) -> None:
+        self.what, self.size, self.limit = what, size, limit
+        super().__init__(f"{what} is {size:,} bytes; at most {limit:,} bytes can be sent")
+
+
+class AgentDefinitionError(CountersignError):
+    """An agent, a tool or an agent module can't be used as it is defined."""
+
+
+class PolicyViolationError(CountersignError):
+    """A hook or handler reached for the clock, random numbers, the environment, a file or a socket."""
+
+
+class ConcurrencyException(CountersignError):
+    """The agent is already running an invocation."""
+
+
+class AnswerRefused(CountersignError):
+    """An answer was refused whole; nothing has changed.
+
+    Attributes:
+        code: One of `REFUSAL_CODES` in `agent_core.answers`.
+    """
+
+    def __init__(self, code: str, message: str) -> None:
+        self.code = code
+        super().__init__(message)

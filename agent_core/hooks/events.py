@@ -1,0 +1,227 @@
+"""The events of the agent loop. Only the fields that an event's docstring calls writable can be set."""
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+
+from countersign.agent_core.interrupts import UNSET
+from countersign.agent_core.json_values import JsonObject
+from countersign.agent_core.messages import ContentBlock, Message, Messages, ToolResult, ToolUse
+
+if TYPE_CHECKING:
+    from countersign.agent_core.agent import Agent
+    from countersign.agent_core.result import AgentResult
+    from countersign.agent_core.tools.registry import Tool
+
+
+class InterruptPort(Protocol):
+    """Where an event's `interrupt` is answered or recorded."""
+
+    def ask(self, name: str, reason: Any, response: Any, answers: JsonObject | None) -> Any:
+        """Return the answer, or record the question and raise `InterruptException`."""
+        ...
+
+
+@dataclass
+class HookEvent:
+    """Base of all events.
+
+    Attributes:
+        agent: The agent that runs.
+    """
+
+    writable: ClassVar[frozenset[str]] = frozenset()
+    reverse: ClassVar[bool] = False
+
+    agent: "Agent"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_sealed", True)
+
+    @property
+    def should_reverse_callbacks(self) -> bool:
+        """True for After events: what was registered last is called first."""
+        return self.reverse
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if getattr(self, "_sealed", False) and name not in self.writable:
+            raise AttributeError(f"Property {name} is not writable")
+        object.__setattr__(self, name, value)
+
+
+@dataclass
+class InterruptibleEvent(HookEvent):
+    """An event whose callbacks may ask a person."""
+
+    def attach(self, port: InterruptPort) -> None:
+        """Connect the event to what answers its interrupts."""
+        object.__setattr__(self, "_port", port)
+
+    def interrupt(self, name: str, reason: Any = None, response: Any = UNSET, *, answers: JsonObject | None = None) -> Any:
+        """Ask a person, or return their answer once they gave it.
+
+        Args:
+            name: Unique among all interrupts of the callbacks on this event.
+            reason: What the person sees; any JSON value.
+            response: An answer known beforehand: then nobody is asked. Any JSON value counts, None too.
+            answers: What buttons send, for instance {"approve": "y", "deny": "n"}.
+
+        Returns:
+            The answer, with its JSON type.
+
+        Raises:
+            InterruptException: While there is no answer. It is not an `Exception`: leave it alone.
+            TypeError: If the name, the reason or the response is not what it should be.
+            ValueError: If another callback of this event uses the same name.
+        """
+        port: InterruptPort | None = getattr(self, "_port", None)
+        if port is None:
+            raise RuntimeError("interrupts are not possible here: the event is not part of a running cycle")
+        return port.ask(name, reason, response, answers)
+
+
+@dataclass
+class AgentInitializedEvent(HookEvent):
+    """The agent is built."""
+
+
+@dataclass
+class BeforeInvocationEvent(HookEvent):
+    """An invocation begins: a prompt, or answers to interrupts.
+
+    Writable: `messages` (what the prompt adds to the conversation), `cancel` (True or a text ends
+    the invocation before the model is called; an empty text counts too).
+    """
+
+    writable: ClassVar[frozenset[str]] = frozenset({"messages", "cancel"})
+
+    invocation_state: dict[str, Any] = field(default_factory=dict)
+    messages: Messages | None = None
+    cancel: bool | str = False
+
+
+@dataclass
+class AfterInvocationEvent(HookEvent):
+    """An invocation ended: with an answer, an interrupt, a limit or an error.
+
+    Writable: `resume` (a prompt, content blocks or messages to go on with at once).
+    """
+
+    writable: ClassVar[frozenset[str]] = frozenset({"resume"})
+    reverse: ClassVar[bool] = True
+
+    invocation_state: dict[str, Any] = field(default_factory=dict)
+    result: "AgentResult | None" = None
+    resume: Any = None
+
+
+@dataclass
+class MessageAddedEvent(HookEvent):
+    """A message was added to the conversation."""
+
+    message: Message
+
+
+@dataclass
+class BeforeModelCallEvent(HookEvent):
+    """The model is about to be called.
+
+    Writable: `cancel` (True or a text takes the place of the model's answer and ends the turn).
+    """
+
+    writable: ClassVar[frozenset[str]] = frozenset({"cancel"})
+
+    invocation_state: dict[str, Any] = field(default_factory=dict)
+    projected_input_tokens: int | None = None
+    cancel: bool | str = False
+
+
+@dataclass
+class ModelStopResponse:
+    """What the model answered, before it is added to the conversation."""
+
+    message: Message
+    stop_reason: str
+
+
+@dataclass
+class AfterModelCallEvent(HookEvent):
+    """The model answered or failed.
+
+    Writable: `retry` (True discards the answer or the error and calls the model again).
+    """
+
+    writable: ClassVar[frozenset[str]] = frozenset({"retry"})
+    reverse: ClassVar[bool] = True
+    ModelStopResponse: ClassVar[type[ModelStopResponse]] = ModelStopResponse
+
+    invocation_state: dict[str, Any] = field(default_factory=dict)
+    stop_response: ModelStopResponse | None = None
+    exception: BaseException | None = None
+    retry: bool = False
+
+
+@dataclass
+class BeforeToolsEvent(InterruptibleEvent):
+    """The model asked for tools and none has run yet. Interruptible: one question for the batch.
+
+    Writable: `cancel` (True or a text, also an empty one, gives every call an error result).
+    """
+
+    writable: ClassVar[frozenset[str]] = frozenset({"cancel"})
+
+    message: Message
+    invocation_state: dict[str, Any] = field(default_factory=dict)
+    cancel: bool | str = False
+
+
+@dataclass
+class AfterToolsEvent(HookEvent):
+    """The tools of this cycle are done, or as far as they could get.
+
+    `message` carries the results that this cycle produced.
+    Writable: `end_turn` (True, a text or content blocks end the turn without another model call).
+    """
+
+    writable: ClassVar[frozenset[str]] = frozenset({"end_turn"})
+    reverse: ClassVar[bool] = True
+
+    message: Message
+    invocation_state: dict[str, Any] = field(default_factory=dict)
+    end_turn: bool | str | list[ContentBlock] = False
+
+
+@dataclass
+class BeforeToolCallEvent(InterruptibleEvent):
+    """One tool is about to run. Interruptible.
+
+    Writable: `tool_use` (its name, and its input, also in place), `selected_tool`, `cancel_tool`
+    (True or a text, also an empty one, gives the call an error result).
+    """
+
+    writable: ClassVar[frozenset[str]] = frozenset({"cancel_tool", "selected_tool", "tool_use"})
+
+    selected_tool: "Tool | None"
+    tool_use: ToolUse
+    invocation_state: dict[str, Any] = field(default_factory=dict)
+    cancel_tool: bool | str = False
+
+
+@dataclass
+class AfterToolCallEvent(HookEvent):
+    """One call has its result: the tool's, or that of a cancellation.
+
+    Writable: `result`, `retry` (True discards the result and runs the call again; unless the tool
+    is idempotent, a person who approved it is asked again).
+    """
+
+    writable: ClassVar[frozenset[str]] = frozenset({"result", "retry"})
+    reverse: ClassVar[bool] = True
+
+    selected_tool: "Tool | None"
+    tool_use: ToolUse
+    invocation_state: dict[str, Any]
+    result: ToolResult
+    exception: BaseException | None = None
+    cancel_message: str | None = None
+    duration: float | None = None
+    retry: bool = False

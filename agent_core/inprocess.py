@@ -1,0 +1,163 @@
+"""Runs an agent in this process: the same session and cycle as the durable ones, without Temporal.
+
+For unit tests, notebooks and the first five minutes. This driver is the one part of agent_core
+that looks at the clock and starts threads; nothing else here imports it but `Agent`.
+"""
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.from_thread
+import anyio.to_thread
+
+from countersign.agent_core.cycle import CycleEnd, run_cycle
+from countersign.agent_core.errors import AgentDefinitionError, ConcurrencyException, EventLoopException
+from countersign.agent_core.interrupts import as_interrupt
+from countersign.agent_core.json_values import JsonObject, check_json
+from countersign.agent_core.messages import Message
+from countersign.agent_core.models import collect
+from countersign.agent_core.result import AgentResult, Metrics
+from countersign.agent_core.session import Session, SessionState
+from countersign.agent_core.tools.execution import execute
+from countersign.agent_core.wire import Limits, ModelCall, ModelResponse, SessionOptions, ToolCall, ToolOutcome
+
+if TYPE_CHECKING:
+    from countersign.agent_core.agent import Agent
+
+_numbers = itertools.count(1)
+
+
+class InProcessEffects:
+    """Effects that happen right here."""
+
+    stop_requested = False
+
+    def __init__(self, agent: "Agent") -> None:
+        self._agent = agent
+
+    def now(self) -> datetime:
+        """See `Effects.now`."""
+        return datetime.now(UTC)
+
+    async def call_model(self, call: ModelCall, messages: Sequence[Message]) -> ModelResponse:
+        """See `Effects.call_model`."""
+        if self._agent.model is None:
+            raise AgentDefinitionError(f"agent {self._agent.name!r} has no model; pass Agent(model=...)")
+        stream = self._agent.model.stream(
+            messages,
+            self._agent.tool_registry.specs(),
+            call.system_prompt,
+            call=call.call,
+            invocation_state=call.invocation_state,
+        )
+        return await collect(stream)
+
+    async def call_tools(self, calls: Sequence[ToolCall], done: Callable[[int, ToolOutcome], Awaitable[None]]) -> None:
+        """See `Effects.call_tools`."""
+        one_at_a_time = anyio.Lock()
+
+        async def one(position: int, call: ToolCall) -> None:
+            tool = self._agent.tool_registry.get(call.tool)
+            assert tool is not None  # the cycle asks only for tools of this agent
+            outcome = await execute(tool, call, in_thread=anyio.to_thread.run_sync, heartbeat=lambda: None)
+            async with one_at_a_time:
+                await done(position, outcome)
+
+        async with anyio.create_task_group() as group:
+            for position, call in enumerate(calls):
+                group.start_soon(one, position, call)
+
+    async def run_step(self, step: Callable[..., Any], name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """See `Effects.run_step`."""
+        info = getattr(step, "__countersign_step__")  # noqa: B009 (set by @step)
+        return await info.function(*args, **kwargs)
+
+    def guard(self, callback: str) -> contextlib.AbstractContextManager[object]:
+        """Nothing is watched in-process."""
+        return contextlib.nullcontext()
+
+
+class InProcessSession:
+    """One agent's session in this process.
+
+    Args:
+        agent: The agent; its conversation, state and handlers stay its own.
+    """
+
+    def __init__(self, agent: "Agent") -> None:
+        self._agent = agent
+        session_id = f"local-{datetime.now(UTC):%Y%m%d%H%M%S%f}-{next(_numbers)}"
+        options = SessionOptions(lifetime="open")
+        self._session = Session(SessionState(session_id=session_id, agent=agent.name, options=options))
+        self._session.state.agent_state = agent.state.get()
+        self._running = False
+
+    def run_blocking(self, prompt: Any, limits: JsonObject | None, invocation_state: JsonObject) -> AgentResult:
+        """Run from code that is not async; in a thread of its own if a loop is running here."""
+        try:
+            asyncio.get_running_loop()
+        except RuntimeError:
+            return asyncio.run(self.run(prompt, limits, invocation_state))
+        with anyio.from_thread.start_blocking_portal() as portal:
+            return portal.call(self.run, prompt, limits, invocation_state)
+
+    async def run(self, prompt: Any, limits: JsonObject | None, invocation_state: JsonObject) -> AgentResult:
+        """See `Agent.invoke_async`."""
+        if self._running:
+            raise ConcurrencyException("the agent is already running; await it, or build another one")
+        self._running = True
+        try:
+            self._take_input(prompt, limits, invocation_state)
+            return await self._until_it_stops()
+        finally:
+            self._running = False
+
+    def _take_input(self, prompt: Any, limits: JsonObject | None, invocation_state: JsonObject) -> None:
+        state, now = self._session.state, datetime.now(UTC)
+        waiting = state.pending is not None
+        responses = isinstance(prompt, list) and any(isinstance(b, dict) and "interruptResponse" in b for b in prompt)
+        if waiting and not responses:
+            raise TypeError(
+                f"prompt_type={type(prompt)} | must resume from interrupt with list of interruptResponse's"
+            )
+        self._session.expire(now)
+        if responses:
+            self._session.answer(prompt, now, "in-process")
+            return
+        check_json(invocation_state, "invocation_state")
+        state.options.limits = Limits.model_validate(limits or {})
+        state.options.invocation_state = invocation_state
+        state.invocation_state = invocation_state
+        state.agent_state = self._agent.state.get()
+        self._session.replace_conversation(self._agent.messages)
+        self._session.prompt(prompt, now)
+
+    async def _until_it_stops(self) -> AgentResult:
+        effects = InProcessEffects(self._agent)
+        end: CycleEnd | None = None
+        while (given := self._session.next_cycle(effects.now())) is not None:
+            end = await run_cycle(self._agent, given, self._session.conversation(), effects)
+            self._session.finish_cycle(end.outcome, effects.now())
+        if end is None:
+            raise ConcurrencyException("nothing to do: the answers left no call that could go on")
+        if end.cause is not None:
+            if isinstance(end.cause, EventLoopException):
+                raise end.cause
+            raise EventLoopException(end.cause) from end.cause
+        return self._result(end)
+
+    def _result(self, end: CycleEnd) -> AgentResult:
+        outcome, pending = end.outcome, self._session.state.pending
+        open_ones = [q for q in pending.questions if q.status == "open"] if pending else []
+        return AgentResult(
+            stop_reason=outcome.stop_reason,
+            message=outcome.message or {"role": "assistant", "content": []},
+            metrics=Metrics(outcome.progress.usage, outcome.progress.cycles),
+            state=outcome.invocation_state.get("request_state", {}),
+            interrupts=[as_interrupt(question) for question in open_ones] or None,
+        )

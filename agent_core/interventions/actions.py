@@ -1,0 +1,68 @@
+"""The five actions that a handler may return."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from countersign.agent_core.interrupts import UNSET, approves
+from countersign.agent_core.json_values import JsonObject
+
+Evaluate = Callable[[Any], bool | Awaitable[bool]]
+
+
+@dataclass(frozen=True)
+class Proceed:
+    """Go on unchanged. `reason` is for logs only."""
+
+    reason: str | None = None
+    type: str = field(default="proceed", init=False)
+
+
+@dataclass(frozen=True)
+class Deny:
+    """Block. The reason reaches the model; later handlers are not asked."""
+
+    reason: str = ""
+    type: str = field(default="deny", init=False)
+
+
+@dataclass(frozen=True)
+class Guide:
+    """Send the model back with feedback. All handlers' feedback is combined."""
+
+    feedback: str = ""
+    reason: str | None = None
+    type: str = field(default="guide", init=False)
+
+
+@dataclass(frozen=True)
+class Confirm:
+    """Ask a person before the tool runs (before_tool_call only).
+
+    Attributes:
+        prompt: What the person sees.
+        response: An answer known beforehand; then nobody is asked. None counts as an answer.
+        evaluate: Whether an answer approves; sync or async. True, "y" and "yes" do if None.
+        answers: What buttons send.
+    """
+
+    prompt: str = ""
+    reason: str | None = None
+    response: Any = UNSET
+    evaluate: Evaluate | None = approves
+    answers: JsonObject | None = None
+    type: str = field(default="confirm", init=False)
+
+
+@dataclass(frozen=True)
+class Transform:
+    """Change the event in place; later handlers see the change."""
+
+    apply: Callable[[Any], Any] = lambda event: None
+    reason: str | None = None
+    type: str = field(default="transform", init=False)
+
+
+InterventionAction = Proceed | Deny | Guide | Confirm | Transform
+
+ACTIONS = (Proceed, Deny, Guide, Confirm, Transform)

@@ -1,0 +1,260 @@
+"""Runs the handlers of one event in order and applies their actions: deny > confirm > guide > transform.
+
+All handlers are heard before a person is asked, so that nobody is asked about a call that a later
+handler blocks anyway.
+"""
+
+import inspect
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from countersign.agent_core.approvals import Asking
+from countersign.agent_core.errors import AgentDefinitionError, CallbackError, GuideLimitError, PolicyViolationError
+from countersign.agent_core.hooks.events import (
+    AfterModelCallEvent,
+    AfterToolCallEvent,
+    BeforeInvocationEvent,
+    BeforeModelCallEvent,
+    BeforeToolCallEvent,
+    HookEvent,
+)
+from countersign.agent_core.hooks.registry import HookOrder, HookRegistry
+from countersign.agent_core.interrupts import approves
+from countersign.agent_core.interventions.actions import (
+    ACTIONS,
+    Confirm,
+    Deny,
+    Guide,
+    InterventionAction,
+    Proceed,
+    Transform,
+)
+from countersign.agent_core.interventions.handler import InterventionHandler
+from countersign.agent_core.messages import assistant_text, error_result, user_message
+
+if TYPE_CHECKING:
+    from countersign.agent_core.cycle.callbacks import CallbackRunner
+
+logger = logging.getLogger(__name__)
+
+GUIDE_LIMIT = 10
+"""Guides on model calls that one turn may take before it fails."""
+
+
+@dataclass(frozen=True)
+class Lifecycle:
+    """What one lifecycle method may return, and when its handlers are called."""
+
+    method: str
+    event: type[HookEvent]
+    order: int
+    allowed: tuple[type, ...]
+
+
+LIFECYCLE = (
+    Lifecycle("before_invocation", BeforeInvocationEvent, HookOrder.INTERVENTION_INPUT, (Deny, Guide, Transform)),
+    Lifecycle("before_tool_call", BeforeToolCallEvent, HookOrder.INTERVENTION_INPUT, (Deny, Guide, Confirm, Transform)),
+    Lifecycle("after_tool_call", AfterToolCallEvent, HookOrder.INTERVENTION_OUTPUT, (Transform,)),
+    Lifecycle("before_model_call", BeforeModelCallEvent, HookOrder.INTERVENTION_INPUT, (Deny, Guide, Transform)),
+    Lifecycle("after_model_call", AfterModelCallEvent, HookOrder.INTERVENTION_OUTPUT, (Guide, Transform)),
+)
+
+
+@dataclass
+class _Verdicts:
+    """What the handlers of one event returned, as far as it is not applied at once."""
+
+    deny: str | None = None
+    confirms: list[tuple[InterventionHandler, Confirm]] = field(default_factory=list)
+    guides: list[tuple[str, str]] = field(default_factory=list)
+
+
+def register_handlers(handlers: Sequence[InterventionHandler], registry: HookRegistry) -> None:
+    """Hook handlers into the events of the methods that they override.
+
+    Raises:
+        ValueError: If two have the same name.
+        AgentDefinitionError: If one is not an `InterventionHandler` or has no usable name.
+    """
+    seen: set[str] = set()
+    for handler in handlers:
+        if not isinstance(handler, InterventionHandler):
+            raise AgentDefinitionError(f"{handler!r} is not an InterventionHandler")
+        if not isinstance(handler.name, str) or not handler.name:
+            raise AgentDefinitionError(f"the name of {type(handler).__name__} must be non-empty text")
+        if handler.name in seen:
+            raise ValueError(f"Duplicate intervention handler name: '{handler.name}'")
+        seen.add(handler.name)
+    for lifecycle in LIFECYCLE:
+        overriding = [handler for handler in handlers if _overrides(handler, lifecycle.method)]
+        if overriding:
+            registry.add_callback(lifecycle.event, _Dispatch(lifecycle, overriding), order=lifecycle.order)
+
+
+def _overrides(handler: InterventionHandler, method: str) -> bool:
+    return getattr(type(handler), method) is not getattr(InterventionHandler, method)
+
+
+class _Dispatch:
+    """The callback that stands for all handlers of one lifecycle method."""
+
+    def __init__(self, lifecycle: Lifecycle, handlers: Sequence[InterventionHandler]) -> None:
+        self._lifecycle = lifecycle
+        self._handlers = handlers
+
+    def __call__(self, event: HookEvent) -> Awaitable[None] | None:
+        raise RuntimeError("handlers are dispatched by the cycle")
+
+    async def __countersign_dispatch__(
+        self, event: HookEvent, runner: "CallbackRunner", asking: Asking | None
+    ) -> None:
+        verdicts = _Verdicts()
+        for handler in self._handlers:
+            action = await self._hear(handler, event, runner)
+            if isinstance(action, Deny):
+                verdicts.deny = action.reason
+                break
+            if isinstance(action, Confirm):
+                verdicts.confirms.append((handler, action))
+            elif isinstance(action, Guide):
+                verdicts.guides.append((handler.name, action.feedback))
+        await self._apply(event, verdicts, runner, asking)
+
+    async def _hear(
+        self, handler: InterventionHandler, event: HookEvent, runner: "CallbackRunner"
+    ) -> InterventionAction | None:
+        """One handler's action; a Transform is applied at once so that later handlers see it."""
+        method = self._lifecycle.method
+        name = f"{type(handler).__name__}.{method}"
+
+        async def call() -> InterventionAction | None:
+            action = getattr(handler, method)(event)
+            if inspect.isawaitable(action):
+                action = await action
+            if not isinstance(action, ACTIONS):
+                raise TypeError(f"handler '{handler.name}.{method}' returned {action!r}; expected an InterventionAction")
+            if not isinstance(action, (Proceed, *self._lifecycle.allowed)):
+                logger.warning("handler=<%s>, event=<%s> | %s has no effect", handler.name, method, action.type)
+                return None
+            if isinstance(action, Transform):
+                applied = action.apply(event)
+                if inspect.isawaitable(applied):
+                    await applied
+            return action
+
+        return await self._with_policy(handler, name, call, event, runner, None)
+
+    async def _with_policy(
+        self,
+        handler: InterventionHandler,
+        name: str,
+        call: Callable[[], Awaitable[Any]],
+        event: HookEvent,
+        runner: "CallbackRunner",
+        asking: Asking | None,
+    ) -> Any:
+        """Call a handler's code; what an error means is the handler's `on_error`."""
+        try:
+            return await runner.user_call(name, call, asking)
+        except CallbackError as error:
+            policy = handler.on_error
+            if isinstance(error.cause, PolicyViolationError) or policy not in ("proceed", "deny"):
+                raise
+            logger.warning("handler=<%s>, on_error=<%s> | %s", handler.name, policy, error.cause)
+            if policy == "proceed":
+                return None
+            if isinstance(event, (AfterToolCallEvent, AfterModelCallEvent)):
+                _withhold(event, handler.name, error.cause)
+                return None
+            return Deny(reason=f"Handler threw: {error.cause}")
+
+    async def _apply(
+        self, event: HookEvent, verdicts: _Verdicts, runner: "CallbackRunner", asking: Asking | None
+    ) -> None:
+        """Apply what is left to apply, the strongest first."""
+        if verdicts.deny is not None:
+            _cancel(event, f"DENIED: {verdicts.deny}")
+            return
+        if verdicts.guides:
+            await _guide(event, "\n".join(f"[{name}] {feedback}" for name, feedback in verdicts.guides), runner)
+        if isinstance(event, BeforeToolCallEvent) and event.cancel_tool is False and asking is not None:
+            for handler, confirm in verdicts.confirms:
+                if not await self._confirm(event, handler, confirm, runner, asking):
+                    return
+
+    async def _confirm(
+        self,
+        event: BeforeToolCallEvent,
+        handler: InterventionHandler,
+        confirm: Confirm,
+        runner: "CallbackRunner",
+        asking: Asking,
+    ) -> bool:
+        """Ask a person, or judge their answer.
+
+        Returns:
+            True if the call may go on to the next Confirm.
+        """
+        asking.callback = handler.name
+        responses: list[Any] = []
+
+        async def ask() -> bool:
+            response = event.interrupt(handler.name, confirm.prompt, confirm.response, answers=confirm.answers)
+            responses.append(response)
+            return await asking.judge(handler.name, response, confirm.evaluate or approves)
+
+        asked_before = len(asking.asked)
+        name = f"{type(handler).__name__}.evaluate"
+        verdict = await self._with_policy(handler, name, ask, event, runner, asking)
+        if len(asking.asked) > asked_before:
+            return False
+        if isinstance(verdict, Deny):
+            _cancel(event, f"DENIED: {verdict.reason}")
+            return False
+        if verdict is False:
+            event.cancel_tool = f"CONFIRMATION_FAILED: {confirm.prompt}{_words(responses[-1])}"
+            return False
+        return True
+
+
+def _withhold(event: AfterToolCallEvent | AfterModelCallEvent, handler: str, cause: BaseException) -> None:
+    """Fail closed after the fact: what came back does not reach the model or the user."""
+    text = f"DENIED: withheld because handler '{handler}' failed: {cause}"
+    if isinstance(event, AfterToolCallEvent):
+        event.result = error_result(event.tool_use["toolUseId"], text)
+    elif event.stop_response is not None:
+        event.stop_response.message = assistant_text(text)
+        event.stop_response.stop_reason = "end_turn"
+
+
+def _cancel(event: HookEvent, text: str) -> None:
+    if isinstance(event, BeforeToolCallEvent):
+        event.cancel_tool = text
+    elif isinstance(event, (BeforeInvocationEvent, BeforeModelCallEvent)):
+        event.cancel = text
+
+
+async def _guide(event: HookEvent, feedback: str, runner: "CallbackRunner") -> None:
+    if isinstance(event, (BeforeToolCallEvent, BeforeInvocationEvent)):
+        _cancel(event, f"GUIDANCE: {feedback}")
+        return
+    runner.guides += 1
+    if runner.guides > GUIDE_LIMIT:
+        raise GuideLimitError(
+            f"handlers guided the model more than {GUIDE_LIMIT} times in one turn ({feedback!r:.200}); "
+            "let the handler give up after some tries"
+        )
+    await runner.add_message(user_message(feedback))
+    if isinstance(event, AfterModelCallEvent):
+        event.retry = True
+
+
+def _words(response: Any) -> str:
+    """A refusal's own words, for the model; nothing for a bare yes or no."""
+    if isinstance(response, dict) and isinstance(response.get("reason"), str):
+        return f"\n{response['reason']}"
+    if isinstance(response, str) and len(response.split()) > 1:
+        return f"\n{response.strip()}"
+    return ""

@@ -1,0 +1,64 @@
+"""The base class of intervention handlers."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable
+from typing import Any, Literal
+
+from countersign.agent_core.hooks.events import (
+    AfterModelCallEvent,
+    AfterToolCallEvent,
+    BeforeInvocationEvent,
+    BeforeModelCallEvent,
+    BeforeToolCallEvent,
+)
+from countersign.agent_core.interventions.actions import Confirm, Deny, Guide, Proceed, Transform
+
+OnError = Literal["throw", "proceed", "deny"]
+"""What an error in a handler means: fail the invocation, go on (fail open), or block (fail closed)."""
+
+
+class InterventionHandler(ABC):
+    """Override the lifecycle methods that matter; sync or async. The others proceed.
+
+    A handler's attributes are carried from cycle to cycle, like in one long-lived process.
+    """
+
+    @property
+    @abstractmethod
+    def name(self) -> str:
+        """Unique among the agent's handlers; also the name of its questions."""
+
+    @property
+    def on_error(self) -> OnError:
+        """What an error in this handler means."""
+        return "throw"
+
+    def before_invocation(
+        self, event: BeforeInvocationEvent, **kwargs: Any
+    ) -> Proceed | Deny | Guide | Transform | Awaitable[Proceed | Deny | Guide | Transform]:
+        """Before the agent loop starts."""
+        return Proceed()
+
+    def before_tool_call(
+        self, event: BeforeToolCallEvent, **kwargs: Any
+    ) -> Proceed | Deny | Guide | Confirm | Transform | Awaitable[Proceed | Deny | Guide | Confirm | Transform]:
+        """Before each tool runs."""
+        return Proceed()
+
+    def after_tool_call(
+        self, event: AfterToolCallEvent, **kwargs: Any
+    ) -> Proceed | Transform | Awaitable[Proceed | Transform]:
+        """After each tool ran."""
+        return Proceed()
+
+    def before_model_call(
+        self, event: BeforeModelCallEvent, **kwargs: Any
+    ) -> Proceed | Deny | Guide | Transform | Awaitable[Proceed | Deny | Guide | Transform]:
+        """Before each model call."""
+        return Proceed()
+
+    def after_model_call(
+        self, event: AfterModelCallEvent, **kwargs: Any
+    ) -> Proceed | Guide | Transform | Awaitable[Proceed | Guide | Transform]:
+        """After each model response."""
+        return Proceed()

@@ -1,0 +1,81 @@
+"""JSON values: what counts as one, their canonical text, and digests over it.
+
+Answers, reasons and tool inputs are JSON. They are checked when they come in, so that what is
+not JSON fails with the place of the culprit and not later, somewhere inside a converter.
+"""
+
+import hashlib
+import json
+import math
+from typing import Any, TypeAlias
+
+JsonValue: TypeAlias = Any
+"""None, bool, int, float (finite), str, list of those, or dict from str to those."""
+
+JsonObject: TypeAlias = dict[str, Any]
+
+
+def check_json(value: object, what: str) -> None:
+    """Check that a value is JSON as it stands, so that no channel changes its type.
+
+    Args:
+        value: The value.
+        what: Its name in the error message, for instance "reason".
+
+    Raises:
+        TypeError: With the path of the first part that is not JSON.
+    """
+    pending: list[tuple[object, str]] = [(value, what)]
+    seen = 0
+    while pending:
+        item, path = pending.pop()
+        seen += 1
+        if seen > _MAX_NODES:
+            raise TypeError(f"{what} has more than {_MAX_NODES:,} parts or refers to itself")
+        if item is None or isinstance(item, (bool, int, str)):
+            if isinstance(item, str) and not _encodable(item):
+                raise TypeError(f"{path} holds a lone surrogate, which is not valid Unicode text")
+            continue
+        if isinstance(item, float):
+            if not math.isfinite(item):
+                raise TypeError(f"{path} is {item!r}, which JSON can't hold; send a finite number or text")
+            continue
+        if isinstance(item, dict):
+            for key, part in item.items():
+                if not isinstance(key, str):
+                    raise TypeError(f"{path} has the key {key!r} of type {type(key).__name__}; keys must be text")
+                pending.append((part, f"{path}.{key}"))
+            continue
+        if isinstance(item, list):
+            pending.extend((part, f"{path}[{index}]") for index, part in enumerate(item))
+            continue
+        raise TypeError(
+            f"{path} is of type {type(item).__name__}, which is not JSON; "
+            "use None, True, False, a number, text, a list or a dict of those"
+        )
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+_MAX_NODES = 1_000_000
+
+
+def canonical_json(value: JsonValue) -> str:
+    """The one text of a JSON value: sorted keys, no spaces, Unicode as it is."""
+    return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+
+
+def json_size(value: JsonValue) -> int:
+    """Size of a JSON value in bytes of UTF-8, as it is sent."""
+    return len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass"))
+
+
+def digest(value: JsonValue) -> str:
+    """SHA-256 over the canonical JSON, as 64 hex digits."""
+    return hashlib.sha256(canonical_json(value).encode("utf-8")).hexdigest()

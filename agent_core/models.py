@@ -1,0 +1,114 @@
+"""The model port, and how a stream of events becomes a message."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import AsyncIterable, Callable, Sequence
+from typing import Any, TypeAlias
+
+from countersign.agent_core.errors import ModelError
+from countersign.agent_core.json_values import JsonObject
+from countersign.agent_core.messages import ContentBlock, Message, add_usage, no_usage
+from countersign.agent_core.tools.schema import ToolSpec
+from countersign.agent_core.wire import ModelResponse
+
+StreamEvent: TypeAlias = dict[str, Any]
+"""One event of a model's stream, in Strands' shape: {"messageStart"}, {"contentBlockStart"},
+{"contentBlockDelta"}, {"contentBlockStop"}, {"messageStop"} or {"metadata"}."""
+
+
+class Model(ABC):
+    """A model that answers a conversation. One instance may serve many sessions at once."""
+
+    @abstractmethod
+    def stream(
+        self,
+        messages: Sequence[Message],
+        tool_specs: Sequence[ToolSpec] | None = None,
+        system_prompt: str | None = None,
+        *,
+        call: int = 0,
+        invocation_state: JsonObject | None = None,
+        **kwargs: Any,
+    ) -> AsyncIterable[StreamEvent]:
+        """Answer the conversation as a stream of events.
+
+        Args:
+            messages: The conversation so far; not to be changed.
+            tool_specs: The tools that may be asked for.
+            system_prompt: The system prompt, or None.
+            call: How many model calls the session made before this one.
+            invocation_state: What the caller passed along with the prompt.
+            **kwargs: For later additions.
+
+        Raises:
+            ModelError: A named one of `agent_core.errors`; retries belong to the driver, so the
+                vendor SDK's own should be off.
+        """
+
+
+async def collect(stream: AsyncIterable[StreamEvent], on_event: Callable[[], None] = lambda: None) -> ModelResponse:
+    """Put a model's stream together into one message.
+
+    Args:
+        stream: The events.
+        on_event: Called after each event, for heartbeats.
+
+    Raises:
+        ModelError: If the stream ends without saying why it stopped.
+    """
+    content: list[ContentBlock] = []
+    block: dict[str, Any] = {}
+    stop_reason: str | None = None
+    usage, latency_ms = no_usage(), 0
+    async for event in stream:
+        on_event()
+        if "contentBlockStart" in event:
+            block = dict(event["contentBlockStart"].get("start", {}))
+        elif "contentBlockDelta" in event:
+            _add_delta(block, event["contentBlockDelta"]["delta"])
+        elif "contentBlockStop" in event:
+            content.append(_close_block(block))
+            block = {}
+        elif "messageStop" in event:
+            stop_reason = event["messageStop"]["stopReason"]
+        elif "metadata" in event:
+            usage = add_usage(usage, event["metadata"].get("usage") or no_usage())
+            latency_ms += int((event["metadata"].get("metrics") or {}).get("latencyMs", 0))
+    if stop_reason is None:
+        raise ModelError("the model's stream ended without a stop reason; the answer may be cut off")
+    message: Message = {"role": "assistant", "content": content}
+    if stop_reason == "end_turn" and any("toolUse" in part for part in content):
+        stop_reason = "tool_use"
+    return ModelResponse(stop_reason=stop_reason, message=message, usage=usage, latency_ms=latency_ms)
+
+
+def _add_delta(block: dict[str, Any], delta: dict[str, Any]) -> None:
+    if "text" in delta:
+        block["text"] = block.get("text", "") + delta["text"]
+    elif "toolUse" in delta:
+        use = block.setdefault("toolUse", {})
+        use["input"] = use.get("input", "") + delta["toolUse"].get("input", "")
+    elif "reasoningContent" in delta:
+        reasoning = block.setdefault("reasoningContent", {})
+        for key, value in delta["reasoningContent"].items():
+            if key in ("text", "signature"):
+                inner = reasoning.setdefault("reasoningText", {})
+                inner[key] = inner.get(key, "") + value
+            else:
+                reasoning[key] = value
+
+
+def _close_block(block: dict[str, Any]) -> ContentBlock:
+    """A finished block; a tool's input arrives as text and is read here."""
+    if "toolUse" not in block:
+        return block or {"text": ""}
+    use = block["toolUse"]
+    raw = use.get("input", "")
+    if isinstance(raw, str):
+        try:
+            parsed: Any = json.loads(raw) if raw.strip() else {}
+        except ValueError:
+            parsed = raw  # truncated or malformed: stays text, which no tool's schema accepts
+    else:
+        parsed = raw
+    return {"toolUse": {"toolUseId": use.get("toolUseId", ""), "name": use.get("name", ""), "input": parsed}}

@@ -1,0 +1,49 @@
+"""What calling an agent returns."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from countersign.agent_core.interrupts import Interrupt
+from countersign.agent_core.json_values import JsonObject
+from countersign.agent_core.messages import Message, Usage, message_text, no_usage
+
+
+@dataclass
+class Metrics:
+    """What an invocation has used.
+
+    Attributes:
+        accumulated_usage: Tokens.
+        cycle_count: Model calls that led to a message.
+    """
+
+    accumulated_usage: Usage = field(default_factory=no_usage)
+    cycle_count: int = 0
+
+
+@dataclass
+class AgentResult:
+    """The loop has stopped.
+
+    Attributes:
+        stop_reason: "end_turn", "interrupt", "cancelled", "limit_turns", "limit_total_tokens",
+            "limit_output_tokens", or what else the model gave as its reason.
+        message: The last message of the model.
+        metrics: What the invocation has used.
+        state: The invocation's `request_state`.
+        interrupts: The open questions, if the loop stopped for them.
+    """
+
+    stop_reason: str
+    message: Message
+    metrics: Metrics = field(default_factory=Metrics)
+    state: JsonObject = field(default_factory=dict)
+    interrupts: list[Interrupt] | None = None
+    structured_output: Any = None
+
+    def __str__(self) -> str:
+        """The open questions, or the message's text."""
+        if self.interrupts:
+            return str([interrupt.to_dict() for interrupt in self.interrupts])
+        text = message_text(self.message)
+        return f"{text}\n" if text else ""

@@ -1,0 +1,140 @@
+"""What hooks and handlers remember: their attributes as tagged JSON, carried from cycle to cycle.
+
+Plain JSON would lose tuples, sets, bytes, dates and keys that are not text, so those are tagged.
+What a factory sets up and nobody changes (a client, a function) is not state and is left alone;
+what changed and can't be carried is refused by name.
+"""
+
+import base64
+from collections.abc import Sequence
+from datetime import date, datetime, timedelta
+from typing import Any
+
+from countersign.agent_core.errors import HandlerStateError
+from countersign.agent_core.json_values import JsonObject
+
+_TAG = "$countersign"
+
+
+def encode(value: Any, what: str) -> Any:
+    """A value as tagged JSON.
+
+    Args:
+        value: None, bool, int, float, str, bytes, datetime, date, timedelta, or a list, tuple, set,
+            frozenset or dict of those.
+        what: Its name, for the error.
+
+    Raises:
+        HandlerStateError: If it is of another type, with the path of the culprit.
+    """
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if type(value) is list:
+        return [encode(item, f"{what}[{index}]") for index, item in enumerate(value)]
+    if type(value) is dict:
+        return _encode_dict(value, what)
+    if type(value) in (tuple, set, frozenset):
+        items = [encode(item, f"an item of {what}") for item in value]
+        if type(value) is not tuple:
+            items.sort(key=repr)
+        return {_TAG: type(value).__name__, "v": items}
+    if type(value) is bytes:
+        return {_TAG: "bytes", "v": base64.b64encode(value).decode("ascii")}
+    if type(value) in (datetime, date):
+        return {_TAG: type(value).__name__, "v": value.isoformat()}
+    if type(value) is timedelta:
+        return {_TAG: "timedelta", "v": [value.days, value.seconds, value.microseconds]}
+    raise HandlerStateError(
+        f"{what} is of type {type(value).__name__}, which can't be carried from cycle to cycle. Keep plain values "
+        "there (text, numbers, lists, dicts, sets, dates), or keep it in agent.state"
+    )
+
+
+def _encode_dict(value: dict[Any, Any], what: str) -> Any:
+    if all(type(key) is str for key in value) and _TAG not in value:
+        return {key: encode(item, f"{what}[{key!r}]") for key, item in value.items()}
+    pairs = [[encode(key, f"a key of {what}"), encode(item, f"{what}[{key!r}]")] for key, item in value.items()]
+    return {_TAG: "dict", "v": pairs}
+
+
+def decode(value: Any) -> Any:
+    """A value from tagged JSON."""
+    if isinstance(value, list):
+        return [decode(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    tag, content = value.get(_TAG), value.get("v")
+    if tag is None:
+        return {key: decode(item) for key, item in value.items()}
+    makers = {
+        "tuple": lambda: tuple(decode(item) for item in content),
+        "set": lambda: {decode(item) for item in content},
+        "frozenset": lambda: frozenset(decode(item) for item in content),
+        "bytes": lambda: base64.b64decode(content),
+        "datetime": lambda: datetime.fromisoformat(content),
+        "date": lambda: date.fromisoformat(content),
+        "timedelta": lambda: timedelta(*content),
+        "dict": lambda: {decode(key): decode(item) for key, item in content},
+    }
+    if tag not in makers:
+        raise HandlerStateError(f"carried state has the unknown tag {tag!r}; it comes from a newer version")
+    return makers[tag]()
+
+
+class Memory:
+    """The remembered attributes of an agent's hooks and handlers.
+
+    Args:
+        owners: The objects, in order; fresh from the agent's factory.
+    """
+
+    def __init__(self, owners: Sequence[object]) -> None:
+        self._owners: dict[str, object] = {}
+        for owner in owners:
+            label = _label(owner)
+            number = sum(1 for known in self._owners if known.split("#")[0] == label)
+            self._owners[f"{label}#{number}" if number else label] = owner
+        self._at_start = {key: dict(_attributes(owner)) for key, owner in self._owners.items()}
+        self._unknown: JsonObject = {}
+
+    def take(self) -> JsonObject:
+        """All attributes that can change, as JSON.
+
+        Raises:
+            HandlerStateError: If one has changed and can't be carried, by name.
+        """
+        taken: JsonObject = dict(self._unknown)
+        for key, owner in self._owners.items():
+            kept: JsonObject = {}
+            for name, value in _attributes(owner).items():
+                try:
+                    kept[name] = encode(value, f"{type(owner).__name__}.{name}")
+                except HandlerStateError:
+                    if name not in self._at_start[key] or self._at_start[key][name] is not value:
+                        raise
+            if kept:
+                taken[key] = kept
+        return taken
+
+    def restore(self, taken: JsonObject) -> None:
+        """Put attributes back as they were when taken. Owners that are gone are remembered still."""
+        for key, attributes in taken.items():
+            owner = self._owners.get(key)
+            if owner is None:
+                self._unknown[key] = attributes
+                continue
+            for name, value in attributes.items():
+                object.__setattr__(owner, name, decode(value))
+            for name in set(_attributes(owner)) - set(attributes) - set(self._at_start[key]):
+                object.__delattr__(owner, name)
+
+
+def _attributes(owner: object) -> dict[str, Any]:
+    return getattr(owner, "__dict__", {})
+
+
+def _label(owner: object) -> str:
+    """Class and, where it has one, name: a place in a list would break when a hook is added."""
+    name = getattr(owner, "name", None)
+    kind = type(owner).__qualname__
+    return f"{kind}:{name}" if isinstance(name, str) else kind

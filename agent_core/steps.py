@@ -1,0 +1,71 @@
+"""Durable steps: the way for a hook or handler to do I/O.
+
+Awaited inside a cycle, a step runs once and its result is recorded; the driver decides how.
+Outside of a cycle it is the plain function that it was.
+"""
+
+import functools
+import inspect
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any, ParamSpec, TypeVar, overload
+
+from countersign.agent_core.effects import current_effects
+from countersign.agent_core.errors import AgentDefinitionError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+STEP_MARK = "__countersign_step__"
+
+
+@overload
+def step(function: Callable[P, Awaitable[R]], /) -> Callable[P, Awaitable[R]]: ...
+
+
+@overload
+def step(*, timeout: timedelta | None = None) -> Callable[[Callable[P, Awaitable[R]]], Callable[P, Awaitable[R]]]: ...
+
+
+def step(function: Any = None, /, *, timeout: timedelta | None = None) -> Any:
+    """Make a durable step of an async function of an agent module.
+
+    Its arguments and its result must be JSON. It may do any I/O, and runs again if it fails
+    for want of a connection or its worker dies, so it should be safe to repeat.
+
+    Args:
+        function: An async function at the top level of its module.
+        timeout: The longest that one attempt may take; one minute if None.
+
+    Raises:
+        AgentDefinitionError: If it is not an async function at the top level of its module.
+    """
+
+    def decorate(target: Any) -> Any:
+        if not inspect.iscoroutinefunction(target):
+            raise AgentDefinitionError(f"@step takes an async function, not {target!r}")
+        if "<locals>" in target.__qualname__ or "." in target.__qualname__:
+            raise AgentDefinitionError(
+                f"step {target.__qualname__}: a step must stand at the top level of its module, "
+                "so that a worker can find it by name"
+            )
+        name = f"{target.__module__}:{target.__qualname__}"
+
+        @functools.wraps(target)
+        async def run(*args: Any, **kwargs: Any) -> Any:
+            effects = current_effects.get()
+            if effects is None:
+                return await target(*args, **kwargs)
+            return await effects.run_step(run, name, args, kwargs)
+
+        setattr(run, STEP_MARK, StepInfo(name, target, timeout or timedelta(minutes=1)))
+        return run
+
+    return decorate if function is None else decorate(function)
+
+
+class StepInfo:
+    """What `@step` leaves on the function that it made."""
+
+    def __init__(self, name: str, function: Callable[..., Awaitable[Any]], timeout: timedelta) -> None:
+        self.name, self.function, self.timeout = name, function, timeout

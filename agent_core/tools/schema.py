@@ -1,0 +1,184 @@
+"""From a function's signature and docstring to a JSON schema and a validator.
+
+Built lazily and once per function, because building a pydantic model takes a millisecond that
+importing an agent module should not.
+"""
+
+import inspect
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
+from pydantic.fields import FieldInfo
+from typing_extensions import TypedDict
+
+from countersign.agent_core.errors import AgentDefinitionError, ToolInputError
+from countersign.agent_core.json_values import JsonObject, check_json
+
+
+class ToolSpec(TypedDict):
+    """What the model is told about a tool."""
+
+    name: str
+    description: str
+    inputSchema: dict[str, JsonObject]
+
+
+@dataclass(frozen=True)
+class CompiledTool:
+    """A tool's spec and validator.
+
+    Attributes:
+        spec: What the model is told.
+        model: The pydantic model of its input; a field per parameter.
+    """
+
+    spec: ToolSpec
+    model: type[BaseModel]
+
+    def canonical_input(self, raw: Any) -> JsonObject:
+        """The input as it will run: validated, defaults filled in, as plain JSON.
+
+        Raises:
+            ToolInputError: If the input does not fit, naming each misfit.
+        """
+        value = self._validate(raw)
+        try:
+            # Not validate-then-dump for every field: what the person signs must be what the model
+            # of the tool gives back when it reads it again, so it is dumped in JSON mode.
+            return value.model_dump(mode="json", by_alias=True)
+        except Exception as error:
+            raise ToolInputError(f"the input of {self.spec['name']} can't be written as JSON: {error}") from error
+
+    def arguments(self, canonical: JsonObject) -> dict[str, Any]:
+        """Keyword arguments for the function, as the annotated types.
+
+        Raises:
+            ToolInputError: If the input does not fit.
+        """
+        value = self._validate(canonical)
+        return {name: getattr(value, name) for name in type(value).model_fields}
+
+    def _validate(self, raw: Any) -> BaseModel:
+        name = self.spec["name"]
+        if not isinstance(raw, dict):
+            raise ToolInputError(f"the input of {name} must be an object, not {type(raw).__name__}: {raw!r:.200}")
+        try:
+            check_json(raw, "input")
+            return self.model.model_validate(raw)
+        except TypeError as error:
+            raise ToolInputError(f"the input of {name} is not JSON: {error}") from error
+        except ValidationError as error:
+            faults = "; ".join(
+                f"{'.'.join(str(part) for part in fault['loc']) or 'input'}: {fault['msg']}" for fault in error.errors()
+            )
+            raise ToolInputError(f"the input of {name} does not fit its schema: {faults}") from error
+
+
+def compile_tool(
+    function: Callable[..., Any],
+    *,
+    name: str,
+    description: str | None,
+    input_schema: JsonObject | None,
+    skip: frozenset[str],
+) -> CompiledTool:
+    """Build a tool's spec and validator from its function.
+
+    Args:
+        function: The undecorated function.
+        name: The tool's name.
+        description: What the model reads; the docstring without its Args section if None.
+        input_schema: A JSON schema to show instead of the derived one; validation stays the same.
+        skip: Parameters that the framework fills in.
+
+    Raises:
+        AgentDefinitionError: If the signature can't be turned into a schema.
+    """
+    text = inspect.getdoc(function) or ""
+    fields = _fields(function, name, _argument_docs(text), skip)
+    try:
+        model = create_model(f"{name}_input", __config__=ConfigDict(arbitrary_types_allowed=False), **fields)
+        schema = model.model_json_schema()
+    except Exception as error:
+        raise AgentDefinitionError(
+            f"tool {name}: no JSON schema can be made of its parameters: {error}. Annotate them with JSON types, "
+            "pydantic models or dataclasses"
+        ) from error
+    schema.pop("title", None)
+    for part in schema.get("properties", {}).values():
+        part.pop("title", None)
+    spec: ToolSpec = {
+        "name": name,
+        "description": description or _without_arguments(text) or name,
+        "inputSchema": {"json": input_schema or schema},
+    }
+    return CompiledTool(spec, model)
+
+
+def _fields(
+    function: Callable[..., Any], name: str, docs: dict[str, str], skip: frozenset[str]
+) -> dict[str, tuple[Any, FieldInfo]]:
+    try:
+        hints = get_type_hints(function, include_extras=True)
+    except Exception as error:
+        raise AgentDefinitionError(f"tool {name}: its annotations can't be resolved: {error}") from error
+    fields: dict[str, tuple[Any, FieldInfo]] = {}
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.name in skip:
+            continue
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+            raise AgentDefinitionError(
+                f"tool {name}: parameter {parameter.name} is {parameter.kind.description}; "
+                "a model can only fill in named parameters"
+            )
+        annotation = hints.get(parameter.name, Any)
+        description = docs.get(parameter.name)
+        if get_origin(annotation) is Annotated:
+            described = [part for part in get_args(annotation)[1:] if isinstance(part, str)]
+            description = described[0] if described else description
+        default: Any = ... if parameter.default is parameter.empty else parameter.default
+        if isinstance(default, FieldInfo):
+            fields[parameter.name] = (annotation, default)
+        else:
+            fields[parameter.name] = (annotation, Field(default, description=description or f"Parameter {parameter.name}"))
+    return fields
+
+
+_SECTION = re.compile(r"^(Args|Arguments|Parameters|Returns|Yields|Raises|Examples?|Notes?):\s*$", re.IGNORECASE)
+_ARGUMENT = re.compile(r"^(?P<indent>\s+)\*{0,2}(?P<name>\w+)\s*(?:\([^)]*\))?:\s*(?P<text>.*)$")
+
+
+def _argument_docs(text: str) -> dict[str, str]:
+    """Descriptions of the parameters from a Google-style Args section."""
+    docs: dict[str, str] = {}
+    inside, indent, current = False, "", ""
+    for line in text.splitlines():
+        section = _SECTION.match(line.strip()) if not line.startswith((" ", "\t")) else None
+        if section:
+            inside = section.group(1).lower() in ("args", "arguments", "parameters")
+            continue
+        if not inside or not line.strip():
+            continue
+        entry = _ARGUMENT.match(line)
+        if entry and (not indent or entry["indent"] == indent):
+            indent, current = entry["indent"], entry["name"]
+            docs[current] = entry["text"].strip()
+        elif current:
+            docs[current] = f"{docs[current]} {line.strip()}".strip()
+    return docs
+
+
+def _without_arguments(text: str) -> str:
+    """A docstring without its Args section: those descriptions stand in the schema."""
+    kept: list[str] = []
+    inside = False
+    for line in text.splitlines():
+        section = _SECTION.match(line.strip()) if not line.startswith((" ", "\t")) else None
+        if section:
+            inside = section.group(1).lower() in ("args", "arguments", "parameters")
+        if not inside:
+            kept.append(line)
+    return "\n".join(kept).strip()

@@ -1,0 +1,350 @@
+"""The shapes that cross a process boundary. They only grow: new fields have defaults.
+
+Workflows, activities and clients in any language speak these. Each travels as plain JSON.
+Times are ISO 8601 texts in UTC; durations end in `_s` (seconds).
+"""
+
+from datetime import datetime
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from countersign.agent_core.json_values import JsonObject, JsonValue
+from countersign.agent_core.messages import ContentBlock, Message, ToolResult, Usage, no_usage
+
+PROTOCOL = 1
+
+SESSION_WORKFLOW = "AgentSession"
+CYCLE_WORKFLOW = "AgentCycle"
+MODEL_ACTIVITY = "countersign.call_model"
+STEP_ACTIVITY = "countersign.run_step"
+READ_CYCLE_ACTIVITY = "countersign.read_cycle"
+SEARCH_ATTRIBUTES_ACTIVITY = "countersign.search_attributes"
+
+RESPOND_SIGNAL = "respond"
+PROMPT_SIGNAL = "prompt"
+STOP_SIGNAL = "stop"
+ANSWER_UPDATE = "answer"
+INVOKE_UPDATE = "invoke"
+CLOSE_UPDATE = "close"
+INTERRUPTS_QUERY = "interrupts"
+STATUS_QUERY = "status"
+TRANSCRIPT_QUERY = "transcript"
+AUDIT_QUERY = "audit"
+
+MEMO_QUESTIONS = "countersign_questions"
+SEARCH_AGENT = "CountersignAgent"
+SEARCH_STATUS = "CountersignStatus"
+SEARCH_PENDING = "CountersignPending"
+SEARCH_APPROVERS = "CountersignApprovers"
+SEARCH_DEADLINE = "CountersignDeadline"
+
+# Error types of activity failures, raised on one side and matched on the other.
+UNKNOWN_OUTCOME = "UnknownOutcome"
+NEVER_STARTED = "NeverStarted"
+PAYLOAD_TOO_LARGE = "PayloadTooLargeError"
+
+MAX_VALUE_BYTES = 1_500_000
+"""The largest single value that is sent (Temporal refuses 2 MB)."""
+
+MAX_TASK_BYTES = 3_000_000
+"""The most that one workflow task may issue (gRPC refuses 4 MB)."""
+
+
+def timestamp(moment: datetime) -> str:
+    """A moment as it stands on the wire: ISO 8601 in UTC."""
+    return moment.isoformat(timespec="milliseconds")
+
+
+class Wire(BaseModel):
+    """Base of all wire shapes: unknown fields are ignored, so that both sides can grow."""
+
+    model_config = ConfigDict(extra="ignore")
+
+
+class Limits(Wire):
+    """Caps on one invocation; checked before each model call. None means no cap."""
+
+    turns: int | None = Field(default=None, ge=1, description="cycles")
+    total_tokens: int | None = Field(default=None, ge=1)
+    output_tokens: int | None = Field(default=None, ge=1)
+
+
+class Answer(Wire):
+    """What a person sent for one question, and how it was taken."""
+
+    response: JsonValue = None
+    responder: JsonObject | None = None
+    comment: str | None = None
+    at: str = ""
+    channel: str = ""
+
+
+class ShownCall(Wire):
+    """A call as the person sees it: exactly what will run."""
+
+    index: int = Field(description="place of the call in the model's message, from 0")
+    tool_use_id: str
+    tool: str
+    input: JsonValue
+    input_schema: JsonObject | None = None
+
+
+QuestionScope = Literal["batch", "call", "tool", "core"]
+QuestionStatus = Literal["open", "answered", "expired", "withdrawn", "settled"]
+
+
+class Question(Wire):
+    """An interrupt as people and programs outside see it.
+
+    `scope` says who asks: a BeforeToolsEvent hook (batch), a BeforeToolCallEvent hook or handler
+    (call), a tool's body (tool) or Countersign itself (core). `digest` binds an approval to name,
+    reason, tools and inputs. `verdict` is what the asker's `evaluate` made of the answer.
+    """
+
+    id: str
+    name: str
+    reason: JsonValue = None
+    calls: list[ShownCall] = Field(default_factory=list)
+    digest: str
+    answers: JsonObject = Field(default_factory=lambda: {"approve": "y", "deny": "n"})
+    asked_at: str = ""
+    deadline: str | None = None
+    policy: JsonObject | None = None
+    votes: list[JsonObject] = Field(default_factory=list)
+    status: QuestionStatus = "open"
+    scope: QuestionScope = "call"
+    origin_cycle: int = 0
+    index: int | None = Field(default=None, description="the call's place in the message; None for a batch")
+    generation: int = 0
+    answer: Answer | None = None
+    verdict: bool | None = None
+
+
+class Pending(Wire):
+    """A model's message whose calls are not all done: what a resumed cycle starts from."""
+
+    origin_cycle: int
+    message: Message
+    results: dict[int, ToolResult] = Field(default_factory=dict, description="by the call's place")
+    questions: list[Question] = Field(default_factory=list)
+    executions: dict[int, int] = Field(default_factory=dict, description="finished runs of each call")
+    unknown: dict[int, str] = Field(default_factory=dict, description="calls that may have run, and why")
+
+
+class TurnProgress(Wire):
+    """What one invocation has used so far; it survives pauses and hand-overs."""
+
+    usage: Usage = Field(default_factory=no_usage)
+    cycles: int = 0
+    guides: int = 0
+    refused: dict[str, int] = Field(default_factory=dict, description="refusals by the digest of the call")
+
+
+class CycleInput(Wire):
+    """Everything that a cycle starts from, but the conversation, which travels beside it in segments."""
+
+    protocol: int = PROTOCOL
+    agent: str
+    session_id: str
+    cycle: int = Field(description="number of the cycle in its session, from 1")
+    opens: Literal["prompt", "resume", "continue"] = "prompt"
+    prompt: list[Message] = Field(default_factory=list)
+    pending: Pending | None = None
+    agent_state: JsonObject = Field(default_factory=dict)
+    handlers: JsonObject = Field(default_factory=dict)
+    invocation_state: JsonObject = Field(default_factory=dict)
+    limits: Limits = Field(default_factory=Limits)
+    progress: TurnProgress = Field(default_factory=TurnProgress)
+    model_calls: int = Field(default=0, description="model calls of the session so far")
+    handover_after_s: float = 2.0
+    default_deadline_s: float = 30 * 86_400.0
+    approval_ttl_s: float = 86_400.0
+
+
+class ErrorInfo(Wire):
+    """An error as it travels: its type's name, its text, and what raised it."""
+
+    type: str
+    message: str
+    origin: str = ""
+
+
+class AuditEntry(Wire):
+    """One line of a session's audit trail."""
+
+    at: str
+    event: str
+    cycle: int | None = None
+    detail: JsonObject = Field(default_factory=dict)
+
+
+class CycleOutcome(Wire):
+    """How a cycle ended (or a chain of cycles that shared one workflow), and what it leaves behind."""
+
+    stop_reason: str
+    last_cycle: int
+    message: Message | None = Field(default=None, description="the model's last message")
+    messages: list[Message] = Field(default_factory=list, description="added to the conversation")
+    conversation: list[Message] | None = Field(default=None, description="set if hooks rewrote the earlier messages")
+    pending: Pending | None = None
+    agent_state: JsonObject = Field(default_factory=dict)
+    handlers: JsonObject = Field(default_factory=dict)
+    invocation_state: JsonObject = Field(default_factory=dict)
+    progress: TurnProgress = Field(default_factory=TurnProgress)
+    model_calls: int = 0
+    resume: list[Message] | None = Field(default=None, description="AfterInvocationEvent.resume: prompt to go on with")
+    error: ErrorInfo | None = None
+    audit: list[AuditEntry] = Field(default_factory=list)
+
+
+class ModelCall(Wire):
+    """Input of a model call; the conversation travels beside it in segments."""
+
+    protocol: int = PROTOCOL
+    agent: str
+    session_id: str
+    cycle: int
+    call: int = Field(description="model calls of the session before this one")
+    system_prompt: str | None = None
+    tools: list[str] = Field(default_factory=list, description="names of the tools that the model may call")
+    invocation_state: JsonObject = Field(default_factory=dict)
+
+
+class ModelResponse(Wire):
+    """What a model answered."""
+
+    stop_reason: str
+    message: Message
+    usage: Usage = Field(default_factory=no_usage)
+    latency_ms: int = 0
+
+
+class GivenAnswer(Wire):
+    """An answer that a tool's body gets back from `tool_context.interrupt`."""
+
+    response: JsonValue = None
+    reason_digest: str = Field(description="of the reason that was shown with the question")
+
+
+class ToolCall(Wire):
+    """Input of a tool call: what was signed, with the digest that it must match."""
+
+    protocol: int = PROTOCOL
+    agent: str
+    session_id: str
+    cycle: int
+    index: int
+    tool: str
+    tool_use_id: str
+    input: JsonObject
+    digest: str = Field(description="json_values.digest of {tool, input}")
+    idempotency_key: str
+    agent_state: JsonObject = Field(default_factory=dict)
+    invocation_state: JsonObject = Field(default_factory=dict)
+    answers: dict[str, GivenAnswer] = Field(default_factory=dict, description="by interrupt name")
+
+
+class ToolAsk(Wire):
+    """A question that a tool's body asks."""
+
+    name: str
+    reason: JsonValue = None
+    answers: JsonObject | None = None
+
+
+class ToolOutcome(Wire):
+    """How a tool call ended.
+
+    result         it ran; `result` holds what the model gets (error status if it raised)
+    interrupt      its body asks; `ask` holds the question
+    unknown        it may have run and nobody knows; `detail` says what is known
+    never_started  it surely did not run; `detail` says why
+    """
+
+    kind: Literal["result", "interrupt", "unknown", "never_started"]
+    result: ToolResult | None = None
+    error: ErrorInfo | None = None
+    ask: ToolAsk | None = None
+    detail: str = ""
+    state_set: JsonObject = Field(default_factory=dict, description="keys of agent.state that the tool wrote")
+    state_deleted: list[str] = Field(default_factory=list)
+
+
+class StepCall(Wire):
+    """Input of a durable step."""
+
+    protocol: int = PROTOCOL
+    agent: str
+    step: str = Field(description="module and qualified name of the step's function")
+    args: list[Any] = Field(default_factory=list)
+    kwargs: JsonObject = Field(default_factory=dict)
+
+
+class RecoveredCall(Wire):
+    """What a failed cycle's history says of one tool call."""
+
+    index: int
+    status: Literal["finished", "never_started", "unknown"]
+    outcome: ToolOutcome | None = None
+    detail: str = ""
+
+
+class RecoveredCycle(Wire):
+    """What a failed cycle's history says of one of its cycles, in order."""
+
+    cycle: int
+    response: ModelResponse | None = None
+    calls: list[RecoveredCall] = Field(default_factory=list)
+
+
+class Recovery(Wire):
+    """What a failed cycle workflow had finished."""
+
+    reason: str
+    cycles: list[RecoveredCycle] = Field(default_factory=list)
+
+
+class SessionOptions(Wire):
+    """What a session's starter may set; every field has a default."""
+
+    lifetime: Literal["turn", "open"] = "turn"
+    resume: Literal["each", "all"] = "each"
+    limits: Limits = Field(default_factory=Limits)
+    invocation_state: JsonObject = Field(default_factory=dict)
+    handover_after_s: float = Field(default=2.0, ge=0)
+    idle_timeout_s: float = Field(default=30 * 86_400.0, gt=0)
+    deadline_s: float | None = Field(default=None, gt=0, description="of each question; the worker's default if None")
+    approval_ttl_s: float = Field(default=86_400.0, gt=0)
+    cycle_overrun_s: float = Field(default=86_400.0, gt=0, description="when a cycle counts as stuck")
+
+
+class SessionResult(Wire):
+    """What a session's workflow returns, and what `invoke` returns each time the loop stops."""
+
+    stop_reason: str
+    message: Message | None = None
+    state: JsonObject = Field(default_factory=dict)
+    usage: Usage = Field(default_factory=no_usage)
+    cycles: int = 0
+    interrupts: list[Question] = Field(default_factory=list)
+    error: ErrorInfo | None = None
+    turn: int = 0
+
+
+class AcceptedAnswer(Wire):
+    """One answer of a batch that was taken."""
+
+    id: str
+    name: str
+    status: Literal["accepted", "already_recorded"]
+
+
+class AnswerReceipt(Wire):
+    """What `answer` returns: what was taken and what is still open."""
+
+    accepted: list[AcceptedAnswer]
+    open: list[str] = Field(default_factory=list, description="ids of the questions that still wait")
+
+
+PromptContent = str | list[ContentBlock]
