@@ -1,1 +1,47 @@
-"""Client code and the countersign command; the only door to Temporal from outside the worker."""
+"""Client code and the countersign command; the only door to Temporal from outside the worker.
+
+Nothing here needs the workflows or activities: sessions are started by the name of their workflow.
+Names load when they are first used, so that the command starts without Temporal's client.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from countersign.agent_client.client import AgentClient
+    from countersign.agent_client.errors import (
+        AccessDeniedError,
+        AgentRunError,
+        ClientError,
+        ConnectionFailedError,
+        NoReplyError,
+        NoWorkerError,
+        SessionEndedError,
+        SessionExistsError,
+        SessionNotFoundError,
+    )
+    from countersign.agent_client.session import SessionHandle
+    from countersign.agent_client.waiting import WaitingSession
+
+__all__ = [
+    "AccessDeniedError",
+    "AgentClient",
+    "AgentRunError",
+    "ClientError",
+    "ConnectionFailedError",
+    "NoReplyError",
+    "NoWorkerError",
+    "SessionEndedError",
+    "SessionExistsError",
+    "SessionHandle",
+    "SessionNotFoundError",
+    "WaitingSession",
+]
+
+_ROLES = {"AgentClient": "client", "SessionHandle": "session", "WaitingSession": "waiting"}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_ROLES.get(name, 'errors')}"), name)

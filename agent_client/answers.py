@@ -1,0 +1,122 @@
+"""Answers as they are sent, and the id under which one is sent however often. Pure.
+
+An answer's response keeps its JSON type: False, 0, "" and null are answers like any other.
+"""
+
+import uuid
+from collections.abc import Sequence
+from typing import TypeAlias, TypeGuard
+
+from countersign.agent_core.json_values import JsonObject, JsonValue, check_json, digest
+from countersign.agent_core.wire import Question
+
+OneAnswer: TypeAlias = JsonObject | tuple[str, JsonValue]
+"""An `{"interruptResponse": {...}}` block, or (interrupt id, response)."""
+
+Responder: TypeAlias = str | JsonObject
+"""Who answers, as a claim: an id, or `{"id": ..., ...}`."""
+
+
+def answer_block(
+    interrupt_id: str,
+    response: JsonValue,
+    *,
+    digest: str | None = None,
+    responder: Responder | None = None,
+    comment: str | None = None,
+) -> JsonObject:
+    """One answer as it is sent.
+
+    Args:
+        interrupt_id: The question's id.
+        response: Any JSON value.
+        digest: The question's digest as the person saw it; a question that changed is then refused.
+        responder: Who answers.
+        comment: Their words, for the audit trail.
+    """
+    body: JsonObject = {"interruptId": interrupt_id, "response": response}
+    if digest is not None:
+        body["digest"] = digest
+    if responder is not None:
+        body["responder"] = {"id": responder} if isinstance(responder, str) else responder
+    if comment is not None:
+        body["comment"] = comment
+    return {"interruptResponse": body}
+
+
+def answer_blocks(
+    answers: OneAnswer | Sequence[OneAnswer],
+    *,
+    digest: str | None = None,
+    responder: Responder | None = None,
+    comment: str | None = None,
+) -> list[JsonObject]:
+    """A batch of answers as it is sent; what stands in a block wins over the arguments here.
+
+    Raises:
+        TypeError: For what is neither a block nor (id, response), or is not JSON.
+        ValueError: For an empty batch.
+    """
+    items = [answers] if isinstance(answers, (dict, tuple)) else list(answers)
+    if not items:
+        raise ValueError("no answers given; pass (interrupt_id, response) or an interruptResponse block")
+    blocks = []
+    for item in items:
+        given = {"interruptId": item[0], "response": item[1]} if _is_pair(item) else _body(item)
+        extra = answer_block("", None, digest=digest, responder=responder, comment=comment)["interruptResponse"]
+        blocks.append({"interruptResponse": {**extra, **given}})
+    check_json(blocks, "answers")
+    return blocks
+
+
+def _is_pair(item: object) -> TypeGuard[tuple[str, JsonValue]]:
+    return isinstance(item, tuple) and len(item) == 2 and isinstance(item[0], str)
+
+
+def _body(item: object) -> JsonObject:
+    body = item.get("interruptResponse") if isinstance(item, dict) else None
+    if not isinstance(body, dict) or not isinstance(body.get("interruptId"), str) or "response" not in body:
+        raise TypeError(
+            f"{item!r} is no answer; use (interrupt_id, response) or "
+            '{"interruptResponse": {"interruptId": "...", "response": ...}}'
+        )
+    return body
+
+
+def is_answer_batch(content: object) -> bool:
+    """True for a list of `interruptResponse` blocks: what `invoke` takes beside a prompt."""
+    blocks = [content] if isinstance(content, dict) else content
+    return (
+        isinstance(blocks, list)
+        and bool(blocks)
+        and all(isinstance(block, dict) and "interruptResponse" in block for block in blocks)
+    )
+
+
+def verdict_block(
+    question: Question, verdict: str, responder: Responder | None = None, comment: str | None = None
+) -> JsonObject:
+    """The answer that a question itself names for a verdict, bound to what was shown.
+
+    Args:
+        question: As it was shown.
+        verdict: "approve" or "deny".
+        responder: Who answers.
+        comment: Their words.
+
+    Raises:
+        ValueError: If the question has no such answer.
+    """
+    if verdict not in question.answers:
+        raise ValueError(
+            f"question {question.id} ({question.name}) has no answer for {verdict!r}; it takes: "
+            f"{', '.join(question.answers) or 'a free answer'}. Send one with respond"
+        )
+    return answer_block(
+        question.id, question.answers[verdict], digest=question.digest, responder=responder, comment=comment
+    )
+
+
+def request_id(kind: str, session_id: str, content: JsonValue) -> str:
+    """An id for one thing sent once, kept over re-sends: "answer-<digest of the content>-<random>"."""
+    return f"{kind}-{digest([session_id, content])[:16]}-{uuid.uuid4().hex[:12]}"

@@ -1,0 +1,168 @@
+"""`AgentClient`: starts sessions, finds them again, and lists what waits for a person."""
+
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from typing import Self
+
+from temporalio.client import Client
+from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.converter import DataConverter
+from temporalio.exceptions import TemporalError, WorkflowAlreadyStartedError
+
+from countersign.agent_client.connection import connect_temporal
+from countersign.agent_client.errors import SessionExistsError
+from countersign.agent_client.sending import DEFAULT_PATIENCE, uncancelled
+from countersign.agent_client.session import SessionHandle
+from countersign.agent_client.starting import (
+    Lifetime,
+    Resume,
+    check_session_id,
+    new_session_id,
+    session_options,
+    start_argument,
+)
+from countersign.agent_client.translation import translated
+from countersign.agent_client.waiting import WaitingSession, waiting_sessions
+from countersign.agent_core.json_values import JsonObject
+from countersign.agent_core.wire import SESSION_WORKFLOW, Limits, PromptContent
+
+DEFAULT_TASK_QUEUE = "countersign"
+
+
+class AgentClient:
+    """The door to sessions for client code.
+
+    Args:
+        temporal: A connected Temporal client; its data converter must be the workers' own.
+        task_queue: Where sessions are started unless `start` says otherwise.
+        patience: How long an answer or prompt is sent again while nothing confirms it.
+    """
+
+    def __init__(
+        self, temporal: Client, *, task_queue: str = DEFAULT_TASK_QUEUE, patience: timedelta = DEFAULT_PATIENCE
+    ) -> None:
+        self.temporal = temporal
+        self.task_queue = task_queue
+        self._patience = patience
+
+    @classmethod
+    async def connect(
+        cls,
+        address: str | None = None,
+        namespace: str | None = None,
+        profile: str | None = None,
+        task_queue: str = DEFAULT_TASK_QUEUE,
+        *,
+        patience: timedelta = DEFAULT_PATIENCE,
+        data_converter: DataConverter = pydantic_data_converter,
+    ) -> Self:
+        """Connect with what is given, else with TEMPORAL_* variables, else with Temporal's settings file.
+
+        Args:
+            address: "host:port" of the Temporal server; localhost:7233 if nothing names one.
+            namespace: Temporal namespace.
+            profile: Profile of Temporal's settings file, which may bring TLS and an API key.
+            task_queue: Where sessions are started unless `start` says otherwise.
+            patience: How long an answer or prompt is sent again while nothing confirms it.
+            data_converter: With the codec and storage of the workers, if they use any.
+
+        Raises:
+            ConnectionFailedError: If the server can't be reached.
+            AccessDeniedError: If it refuses the credentials.
+        """
+        temporal = await connect_temporal(address, namespace, profile, data_converter=data_converter)
+        return cls(temporal, task_queue=task_queue, patience=patience)
+
+    async def start(
+        self,
+        agent: str,
+        prompt: PromptContent,
+        *,
+        session_id: str | None = None,
+        lifetime: Lifetime = "turn",
+        limits: Limits | JsonObject | None = None,
+        invocation_state: JsonObject | None = None,
+        resume: Resume = "each",
+        handover_after: timedelta | None = None,
+        idle_timeout: timedelta | None = None,
+        deadline: timedelta | None = None,
+        approval_ttl: timedelta | None = None,
+        cycle_overrun: timedelta | None = None,
+        task_queue: str | None = None,
+    ) -> SessionHandle:
+        """Start a session.
+
+        Args:
+            agent: Name that a worker serves.
+            prompt: Text or content blocks.
+            session_id: An id that no session had; a readable fresh one if None.
+            lifetime: "turn" ends with the turn; "open" takes further prompts until it is closed or idle.
+            limits: Caps on one invocation.
+            invocation_state: JSON that hooks and tools get to see.
+            resume: "each" goes on with every answer; "all" waits for the whole batch.
+            handover_after: Cycles share a workflow until it has lasted so long; zero for one each.
+            idle_timeout: An open session ends after so long without a prompt.
+            deadline: How long each question waits; the worker's default if None.
+            approval_ttl: An approval lapses if its call has not started after so long.
+            cycle_overrun: A cycle counts as stuck after so long.
+            task_queue: Of the workers that serve the agent, if not this client's.
+
+        Raises:
+            SessionExistsError: If the id was ever used.
+            PayloadTooLargeError: If prompt and options are too large to send.
+            ValueError, TypeError: For what can't be sent as it is.
+        """
+        session_id = session_id if session_id is not None else new_session_id(agent)
+        check_session_id(session_id)
+        options = session_options(
+            lifetime=lifetime,
+            resume=resume,
+            limits=limits,
+            invocation_state=invocation_state,
+            handover_after=handover_after,
+            idle_timeout=idle_timeout,
+            deadline=deadline,
+            approval_ttl=approval_ttl,
+            cycle_overrun=cycle_overrun,
+        )
+        await self._start(session_id, start_argument(agent, prompt, options), task_queue or self.task_queue)
+        return self.session(session_id)
+
+    async def _start(self, session_id: str, argument: JsonObject, task_queue: str) -> None:
+        try:
+            await uncancelled(
+                lambda: self.temporal.start_workflow(
+                    SESSION_WORKFLOW,
+                    argument,
+                    id=session_id,
+                    task_queue=task_queue,
+                    id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+                    id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
+                    # Shown in the clear to whoever may list workflows: the agent's name and nothing of the prompt.
+                    static_summary=str(argument["agent"]),
+                    static_details=f"Agent session. In a shell: `countersign show {session_id}`",
+                )
+            )
+        except WorkflowAlreadyStartedError as error:
+            raise SessionExistsError(session_id) from error
+        except TemporalError as error:
+            raise await translated(error, self.temporal) from error
+
+    def session(self, session_id: str) -> SessionHandle:
+        """The session of that id; whether there is one shows with the first request."""
+        return SessionHandle(self.temporal, session_id, patience=self._patience)
+
+    def waiting(self, agent: str | None = None) -> AsyncIterator[WaitingSession]:
+        """Sessions with open questions, the newest first.
+
+        Reads Temporal's list of workflows and their memos: no worker is needed, and what was asked
+        a moment ago may be missing for about a second.
+
+        Args:
+            agent: Only sessions of that agent.
+
+        Raises:
+            ConnectionFailedError, AccessDeniedError: If the server can't be asked.
+        """
+        return waiting_sessions(self.temporal, agent)

@@ -1,0 +1,74 @@
+"""Connecting to a Temporal server from the settings that Temporal's own tools use."""
+
+from datetime import timedelta
+from typing import Any
+
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.converter import DataConverter
+from temporalio.envconfig import ClientConfigProfile
+from temporalio.service import RPCError
+
+from countersign.agent_client.errors import ConnectionFailedError
+from countersign.agent_client.translation import server_trouble
+
+DEFAULT_ADDRESS = "localhost:7233"
+CONNECT_TIMEOUT = timedelta(seconds=10)
+
+
+def connection_settings(address: str | None, namespace: str | None, profile: str | None) -> dict[str, Any]:
+    """Arguments for `Client.connect`: what is given here, else TEMPORAL_* variables, else the profile's file.
+
+    Raises:
+        ConnectionFailedError: If the profile or its file can't be read.
+    """
+    try:
+        settings: dict[str, Any] = dict(ClientConfigProfile.load(profile).to_client_connect_config())
+    except (RuntimeError, ValueError, OSError) as error:
+        where = f"profile {profile!r}" if profile else "the default profile"
+        raise ConnectionFailedError(
+            f"{where} of Temporal's settings can't be read ({error}); check --profile or TEMPORAL_CONFIG_FILE"
+        ) from error
+    if address:
+        settings["target_host"] = address
+    if namespace:
+        settings["namespace"] = namespace
+    settings.setdefault("target_host", DEFAULT_ADDRESS)
+    return settings
+
+
+async def connect_temporal(
+    address: str | None = None,
+    namespace: str | None = None,
+    profile: str | None = None,
+    *,
+    data_converter: DataConverter = pydantic_data_converter,
+) -> Client:
+    """A connected Temporal client.
+
+    Args:
+        address: "host:port"; else TEMPORAL_ADDRESS, the profile, or localhost:7233.
+        namespace: Else TEMPORAL_NAMESPACE, the profile, or "default".
+        profile: Name of a profile in Temporal's settings file; else TEMPORAL_PROFILE or "default".
+        data_converter: With the codec and storage of the workers, if they use any.
+
+    Raises:
+        ConnectionFailedError: If the server can't be reached, with its address.
+        AccessDeniedError: If it refuses the credentials.
+    """
+    settings = connection_settings(address, namespace, profile)
+    try:
+        return await Client.connect(**settings, data_converter=data_converter, connect_timeout=CONNECT_TIMEOUT)
+    except RPCError as error:
+        known = server_trouble(error, settings["target_host"], settings.get("namespace", "default"))
+        raise known or ConnectionFailedError(_unreachable(settings, error)) from error
+    except (RuntimeError, ValueError) as error:
+        raise ConnectionFailedError(_unreachable(settings, error)) from error
+
+
+def _unreachable(settings: dict[str, Any], error: Exception) -> str:
+    cause = str(error).splitlines()[0] if str(error) else type(error).__name__
+    return (
+        f"can't connect to the Temporal server at {settings['target_host']} ({cause}); "
+        "check that it runs there, or set --address or TEMPORAL_ADDRESS"
+    )

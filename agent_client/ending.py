@@ -1,0 +1,58 @@
+"""Waiting for a session's end, over any time and any number of lost connections."""
+
+import asyncio
+from datetime import timedelta
+from typing import Any
+
+from temporalio.client import Client, WorkflowFailureError
+from temporalio.exceptions import ApplicationError, CancelledError, TemporalError, TerminatedError
+
+from countersign.agent_client.errors import AgentRunError, ClientError, SessionEndedError
+from countersign.agent_client.sending import backoff_s, uncancelled
+from countersign.agent_client.translation import is_transient, translated
+from countersign.agent_core.wire import SessionResult
+
+_LONG_POLL_S = 15.0
+"""An attempt that lasted longer was connected for a while: an outage is counted anew after it."""
+
+
+async def result_of(temporal: Client, session_id: str, patience: timedelta) -> SessionResult:
+    """The result of a session once it has ended.
+
+    Args:
+        temporal: Temporal's client.
+        session_id: The session.
+        patience: How long an outage of the server may last.
+
+    Raises:
+        AgentRunError: Its workflow failed.
+        SessionEndedError: It was cancelled, terminated or timed out.
+        SessionNotFoundError: There is no such session.
+    """
+    handle = temporal.get_workflow_handle(session_id)
+    loop = asyncio.get_running_loop()
+    outage_began_s: float | None = None
+    pauses = backoff_s()
+    while True:
+        began_s = loop.time()
+        try:
+            return SessionResult.model_validate(await uncancelled(handle.result))
+        except WorkflowFailureError as error:
+            raise _ended(session_id, error.cause) from error
+        except TemporalError as error:
+            now_s = loop.time()
+            if outage_began_s is None or now_s - began_s > _LONG_POLL_S:
+                outage_began_s, pauses = now_s, backoff_s()
+            if not is_transient(error) or now_s - outage_began_s > patience.total_seconds():
+                raise await translated(error, temporal, session_id) from error
+            await asyncio.sleep(next(pauses))
+
+
+def _ended(session_id: str, cause: Any) -> ClientError:
+    if isinstance(cause, ApplicationError):
+        return AgentRunError(session_id, cause.type or "ApplicationError", cause.message)
+    if isinstance(cause, CancelledError):
+        return SessionEndedError(session_id, "canceled")
+    if isinstance(cause, TerminatedError):
+        return SessionEndedError(session_id, "terminated")
+    return AgentRunError(session_id, type(cause).__name__, str(cause))

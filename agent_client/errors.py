@@ -1,0 +1,97 @@
+"""What can go wrong between client code and its sessions, in one tree.
+
+    ClientError (a CountersignError)
+    ├── ConnectionFailedError    the Temporal server or namespace can't be reached
+    ├── AccessDeniedError        the server does not let this client do that
+    ├── NoWorkerError            nobody serves the session, so that it can't be asked
+    ├── NoReplyError             not confirmed in time; it may or may not have been taken
+    ├── SessionExistsError       the id is in use
+    ├── SessionNotFoundError     no such session
+    ├── SessionEndedError        it can't be prompted or answered any more; `status` says how it ended
+    └── AgentRunError            a turn failed; `error_type` and `detail` say why
+
+An answer that the session refused is `AnswerRefused` of `agent_core.errors`; a value that is too
+large to send is its `PayloadTooLargeError`. Temporal's own exceptions are translated into these
+once, in `agent_client.translation`.
+"""
+
+from countersign.agent_core.errors import CountersignError
+
+
+class ClientError(CountersignError):
+    """Base of what goes wrong between client code and its sessions."""
+
+
+class ConnectionFailedError(ClientError):
+    """The Temporal server or its namespace can't be reached."""
+
+
+class AccessDeniedError(ClientError):
+    """The Temporal server does not accept this client's credentials for that."""
+
+
+class NoWorkerError(ClientError):
+    """No worker serves the session at the moment. It is safe and goes on when one is there."""
+
+
+class NoReplyError(ClientError):
+    """What was sent was not confirmed in time: it may or may not have been taken.
+
+    Sending the same answer again is safe: one that was taken is acknowledged.
+    """
+
+
+class SessionExistsError(ClientError):
+    """A session of that id exists already, running or ended.
+
+    Attributes:
+        session_id: The id.
+    """
+
+    def __init__(self, session_id: str) -> None:
+        self.session_id = session_id
+        super().__init__(
+            f"session {session_id!r} exists already; choose another id, or leave it out to get a fresh one. "
+            f"To see that session: countersign show {session_id}"
+        )
+
+
+class SessionNotFoundError(ClientError):
+    """No session has that id.
+
+    Attributes:
+        session_id: The id.
+    """
+
+    def __init__(self, session_id: str, namespace: str, found: str = "") -> None:
+        self.session_id = session_id
+        what = found or f"no session {session_id!r} in namespace {namespace!r}"
+        super().__init__(f"{what}; list what waits with: countersign interrupts")
+
+
+class SessionEndedError(ClientError):
+    """The session has ended and takes nothing more.
+
+    Attributes:
+        session_id: The id.
+        status: How it ended: "completed", "failed", "canceled", "terminated" or "timed_out".
+    """
+
+    def __init__(self, session_id: str, status: str, when: str = "") -> None:
+        self.session_id, self.status = session_id, status
+        at = f" at {when}" if when else ""
+        super().__init__(f"session {session_id!r} has ended ({status}{at}) and takes nothing more; start a new one")
+
+
+class AgentRunError(ClientError):
+    """A turn failed.
+
+    Attributes:
+        session_id: The session.
+        error_type: Name of the error's type, for instance "ModelAuthenticationError".
+        detail: The error's text.
+    """
+
+    def __init__(self, session_id: str, error_type: str, detail: str) -> None:
+        self.session_id, self.error_type, self.detail = session_id, error_type, detail
+        super().__init__(f"session {session_id!r} failed: {error_type}: {detail}")

@@ -1,0 +1,230 @@
+"""`SessionHandle`: what client code can do with one session."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+from temporalio.client import Client
+from temporalio.exceptions import TemporalError
+
+from countersign.agent_client.answers import (
+    OneAnswer,
+    Responder,
+    answer_blocks,
+    is_answer_batch,
+    request_id,
+    verdict_block,
+)
+from countersign.agent_client.ending import result_of
+from countersign.agent_client.errors import AgentRunError, SessionEndedError
+from countersign.agent_client.reading import SessionReader
+from countersign.agent_client.sending import DEFAULT_PATIENCE, Update, backoff_s, deliver, uncancelled
+from countersign.agent_client.starting import checked
+from countersign.agent_client.translation import end_of, translated
+from countersign.agent_core.errors import AnswerRefused
+from countersign.agent_core.json_values import JsonObject, JsonValue
+from countersign.agent_core.messages import Message
+from countersign.agent_core.wire import (
+    ANSWER_UPDATE,
+    CLOSE_UPDATE,
+    INVOKE_UPDATE,
+    PROMPT_SIGNAL,
+    RESPOND_SIGNAL,
+    STOP_SIGNAL,
+    AnswerReceipt,
+    AuditEntry,
+    PromptContent,
+    Question,
+    SessionResult,
+)
+
+
+class SessionHandle:
+    """One session. Making a handle sends nothing.
+
+    Args:
+        temporal: A connected Temporal client.
+        session_id: The session's id, which is its workflow's id.
+        patience: How long an answer or prompt is sent again while nothing confirms it.
+
+    Every method raises SessionNotFoundError if there is no such session, ConnectionFailedError or
+    AccessDeniedError if the server can't be asked, and those that change something raise
+    SessionEndedError if it takes nothing more.
+    """
+
+    def __init__(self, temporal: Client, session_id: str, *, patience: timedelta = DEFAULT_PATIENCE) -> None:
+        self.id = session_id
+        self._temporal = temporal
+        self._patience = patience
+        self._reader = SessionReader(temporal, session_id)
+
+    # --- Answers ---
+
+    async def answer(
+        self,
+        answers: OneAnswer | Sequence[OneAnswer],
+        *,
+        digest: str | None = None,
+        responder: Responder | None = None,
+        comment: str | None = None,
+    ) -> AnswerReceipt:
+        """Answer questions, all or none, and know that it was taken.
+
+        Args:
+            answers: `(interrupt_id, response)`, an interruptResponse block, or a list of those.
+            digest: The question's digest as it was shown.
+            responder: Who answers.
+            comment: Their words.
+
+        Returns:
+            What was taken and what is still open.
+
+        Raises:
+            AnswerRefused: Refused, with a code; nothing has changed.
+            NoReplyError: Not confirmed in time; sending the same again is safe.
+        """
+        blocks = answer_blocks(answers, digest=digest, responder=responder, comment=comment)
+        return AnswerReceipt.model_validate(await self._deliver(ANSWER_UPDATE, checked(blocks, "the answers")))
+
+    async def approve(
+        self, interrupt_id: str, *, responder: Responder | None = None, comment: str | None = None
+    ) -> AnswerReceipt:
+        """Approve the question as it stands now, with its own word for it, bound to its digest."""
+        return await self.answer(verdict_block(await self.question(interrupt_id), "approve", responder, comment))
+
+    async def deny(
+        self, interrupt_id: str, *, responder: Responder | None = None, comment: str | None = None
+    ) -> AnswerReceipt:
+        """Deny the question as it stands now, with its own word for it, bound to its digest."""
+        return await self.answer(verdict_block(await self.question(interrupt_id), "deny", responder, comment))
+
+    async def respond(
+        self,
+        answers: OneAnswer | Sequence[OneAnswer],
+        *,
+        digest: str | None = None,
+        responder: Responder | None = None,
+        comment: str | None = None,
+    ) -> None:
+        """Answer without waiting for a confirmation; a refusal shows in the audit trail only."""
+        blocks = answer_blocks(answers, digest=digest, responder=responder, comment=comment)
+        await self._signal(RESPOND_SIGNAL, checked(blocks, "the answers"))
+
+    # --- Prompts ---
+
+    async def prompt(self, content: PromptContent) -> None:
+        """Queue a prompt and don't wait."""
+        await self._signal(PROMPT_SIGNAL, checked(content, "the prompt"))
+
+    async def invoke(self, content: PromptContent | Sequence[OneAnswer]) -> SessionResult:
+        """Send a prompt, or answers, and wait until the loop stops again, like calling the agent.
+
+        Args:
+            content: Text, content blocks, or interruptResponse blocks.
+
+        Raises:
+            AnswerRefused: Refused, with a code; nothing has changed.
+            AgentRunError: The turn failed.
+        """
+        sent = checked(answer_blocks(content) if is_answer_batch(content) else content, "the prompt")  # type: ignore[arg-type]  # told apart by is_answer_batch
+        got = await self._deliver(INVOKE_UPDATE, sent, wait_long=True)
+        while isinstance(got, dict) and got.get("moved"):
+            got = await self._deliver(INVOKE_UPDATE, {"turn": got["turn"]}, wait_long=True)
+        return self._succeeded(SessionResult.model_validate(got))
+
+    async def result(self) -> SessionResult:
+        """Wait for the end of the session.
+
+        Raises:
+            AgentRunError: The last turn failed.
+            SessionEndedError: It was cancelled or terminated.
+        """
+        return self._succeeded(await result_of(self._temporal, self.id, self._patience))
+
+    async def stop(self) -> None:
+        """Stop the running turn gracefully: after the tools that run."""
+        await self._signal(STOP_SIGNAL)
+
+    async def close(self) -> None:
+        """End an open session; one that has ended already stays as it is."""
+        try:
+            await self._deliver(CLOSE_UPDATE, None)
+        except SessionEndedError as ended:
+            if ended.status != "completed":
+                raise
+
+    # --- Looking ---
+
+    async def interrupts(self) -> list[Question]:
+        """The open questions, oldest first."""
+        return await self._reader.interrupts()
+
+    async def question(self, interrupt_id: str) -> Question:
+        """An open question.
+
+        Raises:
+            AnswerRefused: With code "unknown", if no open question has that id.
+        """
+        for question in await self.interrupts():
+            if question.id == interrupt_id:
+                return question
+        raise AnswerRefused(
+            "unknown", f"session {self.id!r} has no open question {interrupt_id!r}; see: countersign show {self.id}"
+        )
+
+    async def status(self) -> JsonObject:
+        """What the session does, in plain JSON; `status` is one word for it."""
+        return await self._reader.status()
+
+    def transcript(self) -> AsyncIterator[Message]:
+        """The conversation, message by message, fetched a page at a time."""
+        return self._reader.transcript()
+
+    async def audit(self) -> list[AuditEntry]:
+        """The audit trail, oldest first."""
+        return await self._reader.audit()
+
+    async def wait_for_questions(self, timeout: timedelta | None = None) -> list[Question]:
+        """Wait until the session waits for a person, or for nobody: it has ended or stands idle.
+
+        Args:
+            timeout: How long at most; None for any time.
+
+        Returns:
+            The open questions; none if it has ended or stands idle.
+
+        Raises:
+            TimeoutError: If it still runs then.
+        """
+        async with asyncio.timeout(timeout.total_seconds() if timeout is not None else None):
+            for pause_s in backoff_s(0.05, 2.0):
+                if (questions := await self._settled_questions()) is not None:
+                    return questions
+                await asyncio.sleep(pause_s)
+        raise AssertionError("the pauses never end")
+
+    async def _settled_questions(self) -> list[Question] | None:
+        """The open questions once the loop has stopped; None while it runs or nobody can say."""
+        ended = await end_of(self._temporal, self.id)
+        if isinstance(ended, SessionEndedError):
+            return []
+        if ended is not None:
+            raise ended
+        return None
+
+    def _succeeded(self, result: SessionResult) -> SessionResult:
+        if result.error is not None:
+            raise AgentRunError(self.id, result.error.type, result.error.message)
+        return result
+
+    async def _deliver(self, name: str, argument: JsonValue, *, wait_long: bool = False) -> Any:
+        update = Update(self.id, name, argument, request_id(name, self.id, argument))
+        return await deliver(self._temporal, update, self._patience, wait_long=wait_long)
+
+    async def _signal(self, name: str, *args: JsonValue) -> None:
+        handle = self._temporal.get_workflow_handle(self.id)
+        try:
+            await uncancelled(lambda: handle.signal(name, args=list(args)))
+        except TemporalError as error:
+            raise await translated(error, self._temporal, self.id) from error

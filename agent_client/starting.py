@@ -1,0 +1,90 @@
+"""What a session is started with: its id, its one argument, and the checks before it is sent. Pure."""
+
+import uuid
+from datetime import timedelta
+from typing import Any, Literal
+
+from countersign.agent_core.errors import PayloadTooLargeError
+from countersign.agent_core.json_values import JsonObject, JsonValue, check_json, json_size
+from countersign.agent_core.wire import MAX_VALUE_BYTES, PROTOCOL, Limits, PromptContent, SessionOptions
+
+Lifetime = Literal["turn", "open"]
+Resume = Literal["each", "all"]
+
+_MAX_ID_CHARS = 200
+
+
+def new_session_id(agent: str) -> str:
+    """A readable id that nobody has: "<agent>-<10 hex digits>"."""
+    return f"{agent}-{uuid.uuid4().hex[:10]}"
+
+
+def check_session_id(session_id: str) -> None:
+    """Check that an id can be typed, and leaves room for the ids made from it.
+
+    Raises:
+        ValueError: For an empty or long one, or one with spaces or control characters.
+    """
+    if not session_id or len(session_id) > _MAX_ID_CHARS or not session_id.isprintable() or " " in session_id:
+        raise ValueError(f"session id {session_id!r}: use 1 to {_MAX_ID_CHARS} printable characters without spaces")
+
+
+def checked(value: JsonValue, what: str) -> JsonValue:
+    """The value, if it is JSON and small enough to be sent.
+
+    Raises:
+        TypeError: If it is not JSON.
+        PayloadTooLargeError: Over `MAX_VALUE_BYTES`.
+    """
+    check_json(value, what)
+    size = json_size(value)
+    if size > MAX_VALUE_BYTES:
+        raise PayloadTooLargeError(what, size, MAX_VALUE_BYTES)
+    return value
+
+
+def session_options(
+    *,
+    lifetime: Lifetime,
+    resume: Resume,
+    limits: Limits | JsonObject | None,
+    invocation_state: JsonObject | None,
+    **durations: timedelta | None,
+) -> JsonObject:
+    """The options of a start as they are sent; what is not given is left to the session's defaults.
+
+    Args:
+        lifetime: "turn" or "open".
+        resume: "each" or "all".
+        limits: Caps on one invocation.
+        invocation_state: What hooks and tools get with it; JSON.
+        **durations: `handover_after`, `idle_timeout`, `deadline`, `approval_ttl`, `cycle_overrun`.
+
+    Raises:
+        pydantic.ValidationError: For a value out of range (a ValueError).
+    """
+    given: dict[str, Any] = {"lifetime": lifetime, "resume": resume}
+    if limits is not None:
+        given["limits"] = limits
+    if invocation_state is not None:
+        given["invocation_state"] = invocation_state
+    for name, duration in durations.items():
+        if duration is not None:
+            given[f"{name}_s"] = duration.total_seconds()
+    return SessionOptions(**given).model_dump(mode="json", exclude_unset=True)
+
+
+def start_argument(agent: str, prompt: PromptContent, options: JsonObject) -> JsonObject:
+    """The one argument of a session's workflow.
+
+    Raises:
+        ValueError: Without an agent or a prompt.
+        TypeError: For a prompt or an option that is not JSON.
+        PayloadTooLargeError: Over the limit.
+    """
+    if not agent:
+        raise ValueError("no agent given; name one that a worker serves")
+    if not prompt:
+        raise ValueError("the prompt is empty; say what the agent is to do")
+    argument = {"protocol": PROTOCOL, "agent": agent, "prompt": prompt, **options}
+    return dict(checked(argument, "the session's start"))

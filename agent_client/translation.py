@@ -1,0 +1,131 @@
+"""The edge: Temporal's exceptions become this project's, here and nowhere else.
+
+Nothing is sent from here but the one look at a session that turns "not found" into how it ended.
+"""
+
+from temporalio.api.errordetails.v1 import NamespaceNotFoundFailure
+from temporalio.client import (
+    Client,
+    WorkflowExecutionStatus,
+    WorkflowQueryFailedError,
+    WorkflowUpdateFailedError,
+    WorkflowUpdateRPCTimeoutOrCancelledError,
+)
+from temporalio.exceptions import ApplicationError
+from temporalio.service import RPCError, RPCStatusCode
+
+from countersign.agent_client.errors import (
+    AccessDeniedError,
+    ClientError,
+    ConnectionFailedError,
+    NoWorkerError,
+    SessionEndedError,
+    SessionNotFoundError,
+)
+from countersign.agent_core.errors import AnswerRefused, CountersignError
+from countersign.agent_core.wire import SESSION_WORKFLOW
+
+UPDATE_LOST = "AcceptedUpdateCompletedWorkflow"
+"""Type of the failure of an update whose run ended while the update was in it."""
+
+_TRANSIENT = {
+    RPCStatusCode.UNAVAILABLE,
+    RPCStatusCode.DEADLINE_EXCEEDED,
+    RPCStatusCode.CANCELLED,
+    RPCStatusCode.RESOURCE_EXHAUSTED,
+    RPCStatusCode.ABORTED,
+    RPCStatusCode.INTERNAL,
+    RPCStatusCode.UNKNOWN,
+}
+
+
+def is_transient(error: BaseException) -> bool:
+    """True if the very same request may be sent again with hope: no reply, or a lost update."""
+    if isinstance(error, WorkflowUpdateRPCTimeoutOrCancelledError):
+        return True
+    if isinstance(error, WorkflowUpdateFailedError):
+        return isinstance(error.cause, ApplicationError) and error.cause.type == UPDATE_LOST
+    return isinstance(error, RPCError) and error.status in _TRANSIENT
+
+
+def refusal(error: WorkflowUpdateFailedError) -> AnswerRefused:
+    """A refused update as the refusal that the session meant."""
+    cause = error.cause
+    if isinstance(cause, ApplicationError):
+        return AnswerRefused(cause.type or "refused", cause.message)
+    return AnswerRefused("refused", str(cause))
+
+
+async def translated(error: Exception, client: Client, session_id: str | None = None) -> CountersignError:
+    """What an exception of Temporal's client means here.
+
+    Args:
+        error: What the client raised.
+        client: Asked how a session ended, if the server says that it isn't there.
+        session_id: The session that it was about, if any.
+    """
+    if isinstance(error, CountersignError):
+        return error
+    if isinstance(error, WorkflowUpdateFailedError):
+        return refusal(error)
+    if isinstance(error, WorkflowQueryFailedError):
+        return ClientError(f"session {session_id!r} could not answer the query: {error.message}")
+    if isinstance(error, RPCError):
+        return await _rpc_error(error, client, session_id)
+    return ClientError(f"{type(error).__name__}: {error}")
+
+
+async def _rpc_error(error: RPCError, client: Client, session_id: str | None) -> CountersignError:
+    known = server_trouble(error, client.service_client.config.target_host, client.namespace)
+    if known is not None:
+        return known
+    if session_id is not None and error.status == RPCStatusCode.NOT_FOUND:
+        return await end_of(client, session_id) or NoWorkerError(
+            f"session {session_id!r} was between two runs; try again"
+        )
+    if session_id is not None and error.status in (RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.FAILED_PRECONDITION):
+        return NoWorkerError(
+            f"no worker answers for session {session_id!r}, which is safe and goes on when one runs; "
+            "start one with: python worker.py --agents <module>"
+        )
+    return ClientError(f"the Temporal server refused the request ({error.status.name}): {error.message}")
+
+
+def server_trouble(error: RPCError, address: str, namespace: str) -> ClientError | None:
+    """What is wrong between this client and the server, whatever session it was about; None if nothing is."""
+    if error.status in (RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNAUTHENTICATED):
+        return AccessDeniedError(
+            f"the Temporal server at {address} refused access to namespace {namespace!r} ({error.message}); "
+            "check TEMPORAL_API_KEY, the TLS certificate or the profile"
+        )
+    if error.status == RPCStatusCode.UNAVAILABLE:
+        return ConnectionFailedError(
+            f"the Temporal server at {address} can't be reached ({error.message}); check that it runs"
+        )
+    if error.status == RPCStatusCode.NOT_FOUND and _names_namespace(error):
+        return ConnectionFailedError(
+            f"the Temporal server at {address} has no namespace {namespace!r}; check --namespace or TEMPORAL_NAMESPACE"
+        )
+    return None
+
+
+def _names_namespace(error: RPCError) -> bool:
+    detail = NamespaceNotFoundFailure()
+    return any(part.Unpack(detail) for part in error.grpc_status.details)
+
+
+async def end_of(client: Client, session_id: str) -> ClientError | None:
+    """How a session ended, or that there is none; None while it runs."""
+    try:
+        seen = await client.get_workflow_handle(session_id).describe()
+    except RPCError as error:
+        known = server_trouble(error, client.service_client.config.target_host, client.namespace)
+        return known or SessionNotFoundError(session_id, client.namespace)
+    if seen.workflow_type != SESSION_WORKFLOW:
+        return SessionNotFoundError(
+            session_id, client.namespace, f"workflow {session_id!r} is of type {seen.workflow_type}, not a session"
+        )
+    if seen.status is None or seen.status == WorkflowExecutionStatus.RUNNING:
+        return None
+    when = seen.close_time.isoformat(timespec="seconds") if seen.close_time else ""
+    return SessionEndedError(session_id, seen.status.name.lower(), when)
