@@ -47,7 +47,12 @@ class Ledger:
     """
 
     def __init__(
-        self, session_id: str, pending: Pending, now: Callable[[], datetime], deadline: timedelta, approval_ttl: timedelta
+        self,
+        session_id: str,
+        pending: Pending,
+        now: Callable[[], datetime],
+        deadline: timedelta,
+        approval_ttl: timedelta,
     ) -> None:
         self._session_id = session_id
         self._pending = pending

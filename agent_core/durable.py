@@ -38,7 +38,9 @@ def durable(name: str) -> "Callable[[F], F]":
 
     def mark(factory: F) -> F:
         if not inspect.isfunction(factory) or inspect.iscoroutinefunction(factory):
-            raise AgentDefinitionError(f"@durable({name!r}) takes a plain function that returns an Agent, not {factory!r}")
+            raise AgentDefinitionError(
+                f"@durable({name!r}) takes a plain function that returns an Agent, not {factory!r}"
+            )
         setattr(factory, _MARK, name)
         return factory
 
@@ -61,6 +63,6 @@ def durable_agents(module: ModuleType) -> "dict[str, Callable[[], Agent]]":
         found[name] = value
     if not found:
         raise AgentDefinitionError(
-            f"module {module.__name__} registers no agent; decorate a factory with @durable(\"some-name\")"
+            f'module {module.__name__} registers no agent; decorate a factory with @durable("some-name")'
         )
     return found

@@ -33,9 +33,7 @@ class Effects(Protocol):
         """
         ...
 
-    async def call_tools(
-        self, calls: Sequence[ToolCall], done: Callable[[int, ToolOutcome], Awaitable[None]]
-    ) -> None:
+    async def call_tools(self, calls: Sequence[ToolCall], done: Callable[[int, ToolOutcome], Awaitable[None]]) -> None:
         """Run tools side by side.
 
         Args:

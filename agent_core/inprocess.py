@@ -122,9 +122,7 @@ class InProcessSession:
         waiting = state.pending is not None
         responses = isinstance(prompt, list) and any(isinstance(b, dict) and "interruptResponse" in b for b in prompt)
         if waiting and not responses:
-            raise TypeError(
-                f"prompt_type={type(prompt)} | must resume from interrupt with list of interruptResponse's"
-            )
+            raise TypeError(f"prompt_type={type(prompt)} | must resume from interrupt with list of interruptResponse's")
         self._session.expire(now)
         if responses:
             self._session.answer(prompt, now, "in-process")

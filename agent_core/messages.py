@@ -1,9 +1,9 @@
 """Messages and content blocks, in the JSON shape that Strands and Bedrock use."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, NotRequired, TypeAlias
 
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 ContentBlock: TypeAlias = dict[str, Any]
 """One of {"text"}, {"toolUse"}, {"toolResult"}, {"reasoningContent"}, {"image"}, {"document"}, …"""

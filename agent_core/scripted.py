@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 from countersign.agent_core.errors import ModelError
 from countersign.agent_core.json_values import JsonObject
-from countersign.agent_core.messages import ContentBlock, Message, tool_uses
+from countersign.agent_core.messages import ContentBlock, Message, message_text, tool_uses
 from countersign.agent_core.models import Model, StreamEvent
 from countersign.agent_core.tools.schema import ToolSpec
 
@@ -34,21 +34,27 @@ class Scene:
     tools: tuple[str, ...]
 
     @property
-    def prompt(self) -> str:
-        """The text of the last message that a user wrote (not one that carries tool results)."""
-        for message in reversed(self.messages):
+    def turn(self) -> Sequence[Message]:
+        """The messages since the last one that a user wrote, that one included."""
+        for index in range(len(self.messages) - 1, -1, -1):
+            message = self.messages[index]
             if message["role"] == "user" and not any("toolResult" in block for block in message["content"]):
-                return "\n".join(block["text"] for block in message["content"] if "text" in block)
-        return ""
+                return self.messages[index:]
+        return self.messages
 
-    def results(self, tool: str) -> list[Any]:
-        """What the tool of that name returned so far, oldest first: JSON where it is JSON, else text."""
-        names = {use["toolUseId"]: use["name"] for message in self.messages for use in tool_uses(message)}
+    @property
+    def prompt(self) -> str:
+        """The text of the last message that a user wrote."""
+        return message_text(self.turn[0]) if self.turn else ""
+
+    def results(self, tool: str, status: str = "success") -> list[Any]:
+        """What the tool of that name returned in this turn, oldest first: JSON where it is JSON, else text."""
+        names = {use["toolUseId"]: use["name"] for message in self.turn for use in tool_uses(message)}
         found: list[Any] = []
-        for message in self.messages:
+        for message in self.turn:
             for block in message["content"]:
                 result = block.get("toolResult")
-                if result and names.get(result["toolUseId"]) == tool and result["status"] == "success":
+                if result and names.get(result["toolUseId"]) == tool and result["status"] == status:
                     found.extend(_value(part) for part in result["content"])
         return found
 
@@ -131,8 +137,12 @@ class ScriptedModel(Model):
             yield {"contentBlockStop": {}}
         yield {"messageStop": {"stopReason": "tool_use" if asks else "end_turn"}}
         words = sum(len(json.dumps(block).split()) for block in blocks)
-        yield {"metadata": {"usage": {"inputTokens": len(messages), "outputTokens": words,
-                                      "totalTokens": len(messages) + words}, "metrics": {"latencyMs": 0}}}
+        yield {
+            "metadata": {
+                "usage": {"inputTokens": len(messages), "outputTokens": words, "totalTokens": len(messages) + words},
+                "metrics": {"latencyMs": 0},
+            }
+        }
 
     async def _turn(self, scene: Scene) -> Turn:
         if callable(self._script):

@@ -77,7 +77,7 @@ class CallbackRunner:
                     result = await result
             return result
         except InterruptException as interrupt:
-            if asking is None or len(asking.asked) == before and not asking.asked:
+            if asking is None or (len(asking.asked) == before and not asking.asked):
                 raise CallbackError(
                     name, RuntimeError(f"interrupt {interrupt.name!r} was raised without asking: use event.interrupt()")
                 ) from interrupt

@@ -108,7 +108,9 @@ class Decider:
         for question in [*self._ledger.of(index), *self._ledger.of(None)]:
             if question.status == "expired":
                 self._context.note("call_expired", tool=original["name"], question=question.id)
-                text = f"Not run: nobody answered the question {question.name!r} in time (it expired, it was not denied)."
+                text = (
+                    f"Not run: nobody answered the question {question.name!r} in time (it expired, it was not denied)."
+                )
                 return Refused(error_result(original["toolUseId"], text), original, cancel_message=text)
         if index not in self._pending.unknown:
             return None
@@ -143,7 +145,9 @@ class Decider:
             self._context.progress.refused[key] = self._context.progress.refused.get(key, 0) + 1
         return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
 
-    def _what_runs(self, index: int, use: ToolUse, event: BeforeToolCallEvent, named: Tool | None) -> ShownCall | Refused:
+    def _what_runs(
+        self, index: int, use: ToolUse, event: BeforeToolCallEvent, named: Tool | None
+    ) -> ShownCall | Refused:
         """The final call, validated and with defaults filled in; or why it can't run."""
         registry = self._context.agent.tool_registry
         tool = event.selected_tool

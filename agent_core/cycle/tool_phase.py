@@ -273,9 +273,7 @@ class ToolPhase:
             Content of the final assistant message if a hook ends the turn.
         """
         message: Message = results_message(self._pass.produced[index] for index in sorted(self._pass.produced))
-        event = AfterToolsEvent(
-            self._context.agent, message=message, invocation_state=self._context.invocation_state
-        )
+        event = AfterToolsEvent(self._context.agent, message=message, invocation_state=self._context.invocation_state)
         try:
             await self._context.runner.fire(event)
         except CallbackError as error:
@@ -295,5 +293,3 @@ def _as_exception(error: ErrorInfo | None) -> Exception | None:
     kind = type(error.type, (Exception,), {"__module__": "countersign.tool_errors"})
     raised: Exception = kind(error.message)
     return raised
-
-

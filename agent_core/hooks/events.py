@@ -56,7 +56,9 @@ class InterruptibleEvent(HookEvent):
         """Connect the event to what answers its interrupts."""
         object.__setattr__(self, "_port", port)
 
-    def interrupt(self, name: str, reason: Any = None, response: Any = UNSET, *, answers: JsonObject | None = None) -> Any:
+    def interrupt(
+        self, name: str, reason: Any = None, response: Any = UNSET, *, answers: JsonObject | None = None
+    ) -> Any:
         """Ask a person, or return their answer once they gave it.
 
         Args:

@@ -107,9 +107,7 @@ class _Dispatch:
     def __call__(self, event: HookEvent) -> Awaitable[None] | None:
         raise RuntimeError("handlers are dispatched by the cycle")
 
-    async def __countersign_dispatch__(
-        self, event: HookEvent, runner: "CallbackRunner", asking: Asking | None
-    ) -> None:
+    async def __countersign_dispatch__(self, event: HookEvent, runner: "CallbackRunner", asking: Asking | None) -> None:
         verdicts = _Verdicts()
         for handler in self._handlers:
             action = await self._hear(handler, event, runner)
@@ -134,7 +132,9 @@ class _Dispatch:
             if inspect.isawaitable(action):
                 action = await action
             if not isinstance(action, ACTIONS):
-                raise TypeError(f"handler '{handler.name}.{method}' returned {action!r}; expected an InterventionAction")
+                raise TypeError(
+                    f"handler '{handler.name}.{method}' returned {action!r}; expected an InterventionAction"
+                )
             if not isinstance(action, (Proceed, *self._lifecycle.allowed)):
                 logger.warning("handler=<%s>, event=<%s> | %s has no effect", handler.name, method, action.type)
                 return None

@@ -125,7 +125,7 @@ def tool(
     *,
     name: str | None = None,
     description: str | None = None,
-    inputSchema: Mapping[str, Any] | None = None,  # noqa: N803 (Strands' name)
+    inputSchema: Mapping[str, Any] | None = None,
     context: bool | str = False,
     idempotent: bool = False,
     timeout: timedelta | None = None,

@@ -143,7 +143,10 @@ def _fields(
         if isinstance(default, FieldInfo):
             fields[parameter.name] = (annotation, default)
         else:
-            fields[parameter.name] = (annotation, Field(default, description=description or f"Parameter {parameter.name}"))
+            fields[parameter.name] = (
+                annotation,
+                Field(default, description=description or f"Parameter {parameter.name}"),
+            )
     return fields
 
 

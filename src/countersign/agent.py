@@ -1,0 +1,6 @@
+"""`strands.agent` by our name."""
+
+from countersign.agent_core.agent import Agent
+from countersign.agent_core.result import AgentResult
+
+__all__ = ["Agent", "AgentResult"]

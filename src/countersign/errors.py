@@ -1,0 +1,3 @@
+"""All errors, in one place."""
+
+from countersign.agent_core.errors import *  # noqa: F403

@@ -1,0 +1,3 @@
+"""`strands.hooks` by our name: providers, the registry and all events."""
+
+from countersign.agent_core.hooks import *  # noqa: F403

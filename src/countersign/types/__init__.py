@@ -1,0 +1,1 @@
+"""Types of messages, tools, agents and errors, under Strands' module names."""

@@ -1,0 +1,17 @@
+"""`strands.types.exceptions` by our name."""
+
+from countersign.agent_core.errors import (
+    ConcurrencyException,
+    ContextWindowOverflowException,
+    EventLoopException,
+    MaxTokensReachedException,
+    ModelThrottledException,
+)
+
+__all__ = [
+    "ConcurrencyException",
+    "ContextWindowOverflowException",
+    "EventLoopException",
+    "MaxTokensReachedException",
+    "ModelThrottledException",
+]

@@ -1,0 +1,188 @@
+"""`AgentCycle`: runs agent-loop cycles, with all user code policed, and ends with an outcome.
+
+The only workflow that runs hooks and handlers. It lives for seconds: whatever must wait for
+people is handed to its parent, the session.
+"""
+
+from datetime import timedelta
+from typing import Any
+
+from temporalio import workflow
+from temporalio.common import RawValue
+from temporalio.exceptions import ApplicationError
+
+from countersign.agent_core.agent import Agent
+from countersign.agent_core.cycle import run_cycle
+from countersign.agent_core.durable import durable_agents
+from countersign.agent_core.errors import AgentDefinitionError, PayloadTooLargeError
+from countersign.agent_core.json_values import json_size
+from countersign.agent_core.messages import Message
+from countersign.agent_core.tools import DecoratedTool
+from countersign.agent_core.wire import CYCLE_WORKFLOW, MAX_VALUE_BYTES, CycleInput, CycleOutcome, ErrorInfo
+from countersign.workflows import host
+from countersign.workflows.cycle_effects import DurableEffects
+from countersign.workflows.guard import policed
+
+HANDOVER_CYCLES = 20
+"""The most cycles that share one workflow."""
+
+HANDOVER_BYTES = 2_000_000
+"""The most history that a workflow may have when it starts one more cycle."""
+
+
+@workflow.defn(name=CYCLE_WORKFLOW, failure_exception_types=[Exception])
+class AgentCycle:
+    """One cycle, or a chain of fast ones that share a workflow.
+
+    A fault of the code, nondeterminism included, fails this workflow instead of its task: the
+    session sees it, keeps what was finished and goes on.
+    """
+
+    def __init__(self) -> None:
+        self._effects: DurableEffects | None = None
+        self._stop = False
+
+    @workflow.signal(name="stop")
+    def stop(self, _: RawValue) -> None:
+        """Stop after the tools that are running."""
+        self._stop = True
+        if self._effects is not None:
+            self._effects.stop_requested = True
+
+    @workflow.run
+    async def run(self, given: dict[str, Any], *segments: list[Message]) -> CycleOutcome:
+        """Run cycles until one ends with anything but "tool_use", or it is time to hand over.
+
+        Args:
+            given: A `CycleInput`.
+            *segments: The conversation so far, in sealed pieces.
+
+        Raises:
+            ApplicationError: If it is not the child of a session, or the input can't be read.
+        """
+        parent, info = workflow.info().parent, workflow.info()
+        if parent is None or not info.workflow_id.startswith(f"{parent.workflow_id}/cycle-"):
+            raise ApplicationError(
+                "AgentCycle runs only as the child of an AgentSession; start an AgentSession",
+                type="NotASession",
+                non_retryable=True,
+            )
+        total: CycleOutcome | None = None
+        cycle, pieces = CycleInput.model_validate(given), [list(piece) for piece in segments]
+        for number in range(1, HANDOVER_CYCLES + 1):
+            outcome = await self._one(cycle, pieces)
+            total = outcome if total is None else _joined(total, outcome)
+            if number == HANDOVER_CYCLES or not self._goes_on(cycle, outcome):
+                break
+            pieces = [outcome.conversation] if outcome.conversation is not None else [*pieces, outcome.messages]
+            cycle = _following(cycle, outcome)
+        assert total is not None  # the loop runs at least once
+        return _within_limit(total)
+
+    async def _one(self, given: CycleInput, segments: list[list[Message]]) -> CycleOutcome:
+        workflow.set_current_details(f"cycle {given.cycle} of `{given.agent}`")
+        self._effects = DurableEffects(given, segments, self._stop)
+        try:
+            agent = _build(given.agent)
+        except AgentDefinitionError as error:
+            return _failed(given, error)
+        messages = [message for segment in segments for message in segment]
+        return (await run_cycle(agent, given, messages, self._effects)).outcome
+
+    def _goes_on(self, given: CycleInput, outcome: CycleOutcome) -> bool:
+        """True if the next cycle may share this workflow."""
+        info = workflow.info()
+        lasted = workflow.now() - info.start_time
+        return (
+            outcome.stop_reason == "tool_use"
+            and not self._stop
+            and lasted < timedelta(seconds=given.handover_after_s)
+            and info.get_current_history_size() < HANDOVER_BYTES
+        )
+
+
+def _build(name: str) -> Agent:
+    """A fresh agent from its factory, in this workflow's policed copy of its module.
+
+    Raises:
+        AgentDefinitionError: If this worker does not serve it, or it can't be built.
+    """
+    served = host.deployments(workflow.info().task_queue)
+    deployment = served.get(name)
+    if deployment is None:
+        known = ", ".join(sorted(served)) or "none"
+        raise AgentDefinitionError(
+            f"no agent named {name!r} on this worker; it serves: {known}. Start a worker with --agents MODULE"
+        )
+    with policed(f"the module or factory of agent {name!r}"):
+        module = __import__(deployment.module, fromlist=["*"])
+        agent = durable_agents(module)[name]()
+    for tool in agent.tool_registry:
+        built = deployment.template.tool_registry.get(tool.tool_name)
+        if isinstance(tool, DecoratedTool) and isinstance(built, DecoratedTool):
+            tool.adopt(built.compiled)
+    return agent
+
+
+def _following(given: CycleInput, outcome: CycleOutcome) -> CycleInput:
+    """The input of the cycle after one that ended with tool results."""
+    return given.model_copy(
+        update={
+            "cycle": outcome.last_cycle + 1,
+            "opens": "continue",
+            "prompt": [],
+            "pending": None,
+            "agent_state": outcome.agent_state,
+            "handlers": outcome.handlers,
+            "invocation_state": outcome.invocation_state,
+            "progress": outcome.progress,
+            "model_calls": outcome.model_calls,
+        }
+    )
+
+
+def _joined(first: CycleOutcome, second: CycleOutcome) -> CycleOutcome:
+    """The outcome of two cycles in a row."""
+    joined = second.model_copy()
+    joined.audit = [*first.audit, *second.audit]
+    if second.conversation is None:
+        joined.messages = [*first.messages, *second.messages]
+        if first.conversation is not None:
+            joined.conversation = [*first.conversation, *second.messages]
+    return joined
+
+
+def _failed(given: CycleInput, error: Exception) -> CycleOutcome:
+    """A turn that can't even begin; the prompt stays in the conversation."""
+    return CycleOutcome(
+        stop_reason="failed",
+        last_cycle=given.cycle,
+        messages=[] if given.pending else given.prompt,
+        pending=None,
+        agent_state=given.agent_state,
+        handlers=given.handlers,
+        invocation_state=given.invocation_state,
+        progress=given.progress,
+        model_calls=given.model_calls,
+        error=ErrorInfo(type=type(error).__name__, message=str(error)),
+    )
+
+
+def _within_limit(outcome: CycleOutcome) -> CycleOutcome:
+    """The outcome, or a named error if it is too large to be sent."""
+    size = json_size(outcome.model_dump(mode="json"))
+    if size <= MAX_VALUE_BYTES:
+        return outcome
+    error = PayloadTooLargeError("what the cycle leaves behind (messages, questions and state)", size, MAX_VALUE_BYTES)
+    return outcome.model_copy(
+        update={
+            "stop_reason": "failed",
+            "message": None,
+            "messages": [],
+            "conversation": None,
+            "pending": None,
+            "resume": None,
+            "audit": outcome.audit[-20:],
+            "error": ErrorInfo(type=type(error).__name__, message=str(error)),
+        }
+    )

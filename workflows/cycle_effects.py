@@ -1,0 +1,202 @@
+"""The cycle's effects as Temporal activities: models, tools and steps, with their timeouts and retries."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime, timedelta
+from typing import Any
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy
+from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError, is_cancelled_exception
+
+from countersign.agent_core import errors
+from countersign.agent_core.json_values import check_json, json_size
+from countersign.agent_core.messages import Message, error_result
+from countersign.agent_core.wire import (
+    MAX_TASK_BYTES,
+    MAX_VALUE_BYTES,
+    MODEL_ACTIVITY,
+    STEP_ACTIVITY,
+    UNKNOWN_OUTCOME,
+    CycleInput,
+    ModelCall,
+    ModelResponse,
+    StepCall,
+    ToolCall,
+    ToolOutcome,
+)
+from countersign.workflows import host
+from countersign.workflows.guard import policed
+
+MODEL_TIMEOUT = timedelta(minutes=10)
+MODEL_HEARTBEAT = timedelta(seconds=30)
+MODEL_RETRY = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_interval=timedelta(minutes=1), maximum_attempts=6)
+
+TOOL_TIMEOUT = timedelta(hours=1)
+TOOL_HEARTBEAT = timedelta(seconds=10)
+TOOL_RETRY = RetryPolicy(
+    initial_interval=timedelta(milliseconds=100),
+    maximum_interval=timedelta(seconds=10),
+    maximum_attempts=0,  # the activity itself tells a safe repetition from a call that may have run
+    non_retryable_error_types=[UNKNOWN_OUTCOME, "NotFoundError"],
+)
+
+STEP_RETRY = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_attempts=5)
+
+RESULTS_BUDGET_BYTES = 1_000_000
+"""What the results of one batch may weigh together, so that the outcome can be sent."""
+
+
+class DurableEffects:
+    """`Effects` of one cycle in a workflow.
+
+    Args:
+        given: The cycle's input.
+        segments: The conversation so far, in sealed pieces; each is stored once.
+        stop_requested: Whether a stop has come already.
+    """
+
+    def __init__(self, given: CycleInput, segments: list[list[Message]], stop_requested: bool) -> None:
+        self._given = given
+        self._segments = segments
+        self._result_bytes = 0
+        self.stop_requested = stop_requested
+
+    def now(self) -> datetime:
+        """See `Effects.now`."""
+        return workflow.now()
+
+    def guard(self, callback: str) -> AbstractContextManager[object]:
+        """See `Effects.guard`."""
+        return policed(callback)
+
+    async def call_model(self, call: ModelCall, messages: Sequence[Message]) -> ModelResponse:
+        """See `Effects.call_model`."""
+        pieces = self._pieces(messages)
+        sizes = [json_size(piece) for piece in pieces]
+        if sum(sizes) > MAX_TASK_BYTES or max(sizes, default=0) > MAX_VALUE_BYTES:
+            raise errors.PayloadTooLargeError("the conversation", sum(sizes), MAX_TASK_BYTES)
+        try:
+            return await workflow.execute_activity(
+                MODEL_ACTIVITY,
+                args=[call, *pieces],
+                result_type=ModelResponse,
+                start_to_close_timeout=MODEL_TIMEOUT,
+                heartbeat_timeout=MODEL_HEARTBEAT,
+                retry_policy=MODEL_RETRY,
+                summary=f"cycle {call.cycle}",
+            )
+        except ActivityError as error:
+            raise _named(error) from error
+
+    def _pieces(self, messages: Sequence[Message]) -> list[list[Message]]:
+        """The conversation for an activity: the sealed pieces as they came, and what is new."""
+        known = [message for segment in self._segments for message in segment]
+        same = len(messages) >= len(known) and all(a is b for a, b in zip(known, messages, strict=False))
+        if not same:
+            return [list(messages)]
+        new = list(messages[len(known) :])
+        return [segment for segment in [*self._segments, new] if segment]
+
+    async def call_tools(self, calls: Sequence[ToolCall], done: Callable[[int, ToolOutcome], Awaitable[None]]) -> None:
+        """See `Effects.call_tools`. Calls go out in waves, so that no workflow task grows too large."""
+        one_at_a_time = asyncio.Lock()
+
+        async def one(position: int, call: ToolCall, size: int) -> None:
+            outcome = await self._call_tool(call, size)
+            async with one_at_a_time:
+                await done(position, self._affordable(call, outcome))
+
+        wave: list[Awaitable[None]] = []
+        weight = 0
+        for position, call in enumerate(calls):
+            size = json_size(call.model_dump(mode="json"))
+            if wave and weight + size > MAX_TASK_BYTES // 2:
+                await asyncio.gather(*wave)
+                wave, weight = [], 0
+            wave.append(one(position, call, size))
+            weight += size
+        await asyncio.gather(*wave)
+
+    async def _call_tool(self, call: ToolCall, size: int) -> ToolOutcome:
+        if size > MAX_VALUE_BYTES:
+            error = errors.PayloadTooLargeError(f"the input of {call.tool} with the agent's state", size, MAX_VALUE_BYTES)
+            return ToolOutcome(kind="never_started", detail=f"{type(error).__name__}: {error}")
+        try:
+            return await workflow.execute_activity(
+                call.tool,
+                call,
+                result_type=ToolOutcome,
+                start_to_close_timeout=self._timeout(call),
+                heartbeat_timeout=TOOL_HEARTBEAT,
+                retry_policy=TOOL_RETRY,
+                summary=f"cycle {call.cycle} · call {call.index + 1}",
+            )
+        except ActivityError as error:
+            if is_cancelled_exception(error):
+                raise
+            return _failed_call(call, error)
+
+    def _timeout(self, call: ToolCall) -> timedelta:
+        deployment = host.deployments(workflow.info().task_queue).get(call.agent)
+        tool = deployment.template.tool_registry.get(call.tool) if deployment else None
+        return (tool.timeout if tool else None) or TOOL_TIMEOUT
+
+    def _affordable(self, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
+        """The outcome, without its result if the batch's results together weigh too much."""
+        if outcome.result is None:
+            return outcome
+        size = json_size(outcome.result)
+        if self._result_bytes + size <= RESULTS_BUDGET_BYTES:
+            self._result_bytes += size
+            return outcome
+        text = (
+            f"The tool ran, but its result is too large to keep: {size:,} bytes, and the results of one message may "
+            f"weigh {RESULTS_BUDGET_BYTES:,} bytes together (PayloadTooLargeError). Ask for less, or in smaller parts."
+        )
+        return outcome.model_copy(update={"result": error_result(call.tool_use_id, text)})
+
+    async def run_step(self, step: Callable[..., Any], name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """See `Effects.run_step`."""
+        check_json(list(args), f"the arguments of step {name}")
+        check_json(kwargs, f"the arguments of step {name}")
+        info = getattr(step, "__countersign_step__")  # noqa: B009 (set by @step)
+        call = StepCall(agent=self._given.agent, step=name, args=list(args), kwargs=kwargs)
+        size = json_size(call.model_dump(mode="json"))
+        if size > MAX_VALUE_BYTES:
+            raise errors.PayloadTooLargeError(f"the arguments of step {name}", size, MAX_VALUE_BYTES)
+        try:
+            return await workflow.execute_activity(
+                STEP_ACTIVITY,
+                call,
+                start_to_close_timeout=info.timeout,
+                retry_policy=STEP_RETRY,
+                summary=name,
+            )
+        except ActivityError as error:
+            raise _named(error) from error
+
+
+def _failed_call(call: ToolCall, error: ActivityError) -> ToolOutcome:
+    """What a failed tool activity says of the call: never an error of the tool, which travels as a result."""
+    cause = error.cause
+    if isinstance(cause, ApplicationError) and cause.type == "NotFoundError":
+        return ToolOutcome(kind="never_started", detail=f"no worker on this queue has the tool {call.tool!r}")
+    if isinstance(cause, TimeoutError):
+        return ToolOutcome(kind="unknown", detail=f"the call timed out ({cause.message})")
+    return ToolOutcome(kind="unknown", detail=str(cause or error))
+
+
+def _named(error: ActivityError) -> Exception:
+    """An activity's failure as the error of this project that it stands for."""
+    cause = error.cause
+    if not isinstance(cause, ApplicationError):
+        return errors.ModelError(f"{error.activity_type} did not end: {cause or error}")
+    kind = getattr(errors, cause.type or "", None)
+    if kind is errors.PayloadTooLargeError:
+        return errors.ModelError(cause.message)
+    if isinstance(kind, type) and issubclass(kind, errors.CountersignError):
+        return kind(cause.message)
+    named: type[Exception] = type(cause.type or "ActivityFailed", (errors.CountersignError,), {})
+    return named(cause.message)

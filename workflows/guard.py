@@ -1,0 +1,26 @@
+"""Wraps each call of user code in a cycle: forbidden effects become errors that say the way out."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from countersign.agent_core.errors import PolicyViolationError
+from countersign.workflows.audit import watch
+from countersign.workflows.sandbox import explain
+
+
+@contextmanager
+def policed(callback: str) -> Iterator[None]:
+    """Watch one call of user code.
+
+    Raises:
+        PolicyViolationError: In the place of the sandbox's error, naming the callback, what it
+            reached for, and the way out.
+    """
+    try:
+        with watch(callback):
+            yield
+    except Exception as error:
+        text = explain(error, callback)
+        if text is None:
+            raise
+        raise PolicyViolationError(text) from error
