@@ -104,7 +104,8 @@ class InProcessSession:
         except RuntimeError:
             return asyncio.run(self.run(prompt, limits, invocation_state))
         with anyio.from_thread.start_blocking_portal() as portal:
-            return portal.call(self.run, prompt, limits, invocation_state)
+            result: AgentResult = portal.call(self.run, prompt, limits, invocation_state)
+            return result
 
     async def run(self, prompt: Any, limits: JsonObject | None, invocation_state: JsonObject) -> AgentResult:
         """See `Agent.invoke_async`."""

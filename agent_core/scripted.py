@@ -74,6 +74,9 @@ Turn: TypeAlias = str | ContentBlock | list[ContentBlock] | Exception
 Script: TypeAlias = Sequence[Turn] | Callable[[Scene], Turn | Awaitable[Turn]]
 
 
+_TOOL_USE_ID = 2
+
+
 def calls(*uses: tuple[str, Any], text: str | None = None) -> list[ContentBlock]:
     """Blocks that ask for tools.
 
@@ -83,10 +86,10 @@ def calls(*uses: tuple[str, Any], text: str | None = None) -> list[ContentBlock]
     """
     blocks: list[ContentBlock] = [{"text": text}] if text else []
     for use in uses:
-        tool, value, *given = use
+        tool, value = use[0], use[1]
         block: dict[str, Any] = {"name": tool, "input": value}
-        if given:
-            block["toolUseId"] = given[0]
+        if len(use) > _TOOL_USE_ID:
+            block["toolUseId"] = use[_TOOL_USE_ID]
         blocks.append({"toolUse": block})
     return blocks
 

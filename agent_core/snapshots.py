@@ -6,7 +6,7 @@ what changed and can't be carried is refused by name.
 """
 
 import base64
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
 
@@ -63,10 +63,11 @@ def decode(value: Any) -> Any:
         return [decode(item) for item in value]
     if not isinstance(value, dict):
         return value
-    tag, content = value.get(_TAG), value.get("v")
+    tag = value.get(_TAG)
+    content: Any = value.get("v")
     if tag is None:
         return {key: decode(item) for key, item in value.items()}
-    makers = {
+    makers: dict[str, Callable[[], Any]] = {
         "tuple": lambda: tuple(decode(item) for item in content),
         "set": lambda: {decode(item) for item in content},
         "frozenset": lambda: frozenset(decode(item) for item in content),

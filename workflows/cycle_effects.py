@@ -31,7 +31,9 @@ from countersign.workflows.guard import policed
 
 MODEL_TIMEOUT = timedelta(minutes=10)
 MODEL_HEARTBEAT = timedelta(seconds=30)
-MODEL_RETRY = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_interval=timedelta(minutes=1), maximum_attempts=6)
+MODEL_RETRY = RetryPolicy(
+    initial_interval=timedelta(seconds=1), maximum_interval=timedelta(minutes=1), maximum_attempts=6
+)
 
 TOOL_TIMEOUT = timedelta(hours=1)
 TOOL_HEARTBEAT = timedelta(seconds=10)
@@ -78,7 +80,7 @@ class DurableEffects:
         if sum(sizes) > MAX_TASK_BYTES or max(sizes, default=0) > MAX_VALUE_BYTES:
             raise errors.PayloadTooLargeError("the conversation", sum(sizes), MAX_TASK_BYTES)
         try:
-            return await workflow.execute_activity(
+            response: ModelResponse = await workflow.execute_activity(
                 MODEL_ACTIVITY,
                 args=[call, *pieces],
                 result_type=ModelResponse,
@@ -87,6 +89,7 @@ class DurableEffects:
                 retry_policy=MODEL_RETRY,
                 summary=f"cycle {call.cycle}",
             )
+            return response
         except ActivityError as error:
             raise _named(error) from error
 
@@ -121,10 +124,12 @@ class DurableEffects:
 
     async def _call_tool(self, call: ToolCall, size: int) -> ToolOutcome:
         if size > MAX_VALUE_BYTES:
-            error = errors.PayloadTooLargeError(f"the input of {call.tool} with the agent's state", size, MAX_VALUE_BYTES)
+            error = errors.PayloadTooLargeError(
+                f"the input of {call.tool} with the agent's state", size, MAX_VALUE_BYTES
+            )
             return ToolOutcome(kind="never_started", detail=f"{type(error).__name__}: {error}")
         try:
-            return await workflow.execute_activity(
+            outcome: ToolOutcome = await workflow.execute_activity(
                 call.tool,
                 call,
                 result_type=ToolOutcome,
@@ -133,6 +138,7 @@ class DurableEffects:
                 retry_policy=TOOL_RETRY,
                 summary=f"cycle {call.cycle} · call {call.index + 1}",
             )
+            return outcome
         except ActivityError as error:
             if is_cancelled_exception(error):
                 raise

@@ -69,7 +69,6 @@ class CallbackRunner:
         Raises:
             CallbackError: If it raised.
         """
-        before = len(asking.asked) if asking is not None else 0
         try:
             with self.effects.guard(name):
                 result = call()
@@ -77,7 +76,7 @@ class CallbackRunner:
                     result = await result
             return result
         except InterruptException as interrupt:
-            if asking is None or (len(asking.asked) == before and not asking.asked):
+            if asking is None or not asking.asked:
                 raise CallbackError(
                     name, RuntimeError(f"interrupt {interrupt.name!r} was raised without asking: use event.interrupt()")
                 ) from interrupt

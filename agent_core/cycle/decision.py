@@ -95,7 +95,7 @@ class Decider:
             self._context.agent, selected_tool=named, tool_use=use, invocation_state=self._context.invocation_state
         )
         await self._context.runner.fire(event, asking)
-        use = {**event.tool_use, "toolUseId": original["toolUseId"]}  # type: ignore[typeddict-item]
+        use = {**event.tool_use, "toolUseId": original["toolUseId"]}
         if event.cancel_tool is not False:
             return self._cancelled(index, use, asking, cancel_text(event.cancel_tool, "tool cancelled by user"))
         shown = self._what_runs(index, use, event, named)

@@ -154,8 +154,6 @@ class AfterModelCallEvent(HookEvent):
 
     writable: ClassVar[frozenset[str]] = frozenset({"retry"})
     reverse: ClassVar[bool] = True
-    ModelStopResponse: ClassVar[type[ModelStopResponse]] = ModelStopResponse
-
     invocation_state: dict[str, Any] = field(default_factory=dict)
     stop_response: ModelStopResponse | None = None
     exception: BaseException | None = None

@@ -144,7 +144,8 @@ class _Dispatch:
                     await applied
             return action
 
-        return await self._with_policy(handler, name, call, event, runner, None)
+        action: InterventionAction | None = await self._with_policy(handler, name, call, event, runner, None)
+        return action
 
     async def _with_policy(
         self,

@@ -118,14 +118,12 @@ def compile_tool(
     return CompiledTool(spec, model)
 
 
-def _fields(
-    function: Callable[..., Any], name: str, docs: dict[str, str], skip: frozenset[str]
-) -> dict[str, tuple[Any, FieldInfo]]:
+def _fields(function: Callable[..., Any], name: str, docs: dict[str, str], skip: frozenset[str]) -> dict[str, Any]:
     try:
         hints = get_type_hints(function, include_extras=True)
     except Exception as error:
         raise AgentDefinitionError(f"tool {name}: its annotations can't be resolved: {error}") from error
-    fields: dict[str, tuple[Any, FieldInfo]] = {}
+    fields: dict[str, Any] = {}
     for parameter in inspect.signature(function).parameters.values():
         if parameter.name in skip:
             continue

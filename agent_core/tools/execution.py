@@ -1,0 +1,133 @@
+"""Runs one tool call and turns whatever happens into a `ToolOutcome`. Both drivers use it."""
+
+import json
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from pydantic import BaseModel
+
+from countersign.agent_core.interrupts import InterruptException, call_digest
+from countersign.agent_core.json_values import check_json, json_size
+from countersign.agent_core.messages import ToolResult, error_result
+from countersign.agent_core.state import AgentState
+from countersign.agent_core.tools.context import ToolAgent, ToolContext
+from countersign.agent_core.tools.registry import Tool
+from countersign.agent_core.wire import ErrorInfo, ToolCall, ToolOutcome
+
+InThread = Callable[[Callable[[], Any]], Awaitable[Any]]
+"""Runs a blocking function in a thread."""
+
+RESULT_LIMIT_BYTES = 1_000_000
+"""The most that a result may weigh, and the most that a call may write to `agent.state`."""
+
+
+async def execute(tool: Tool, call: ToolCall, *, in_thread: InThread, heartbeat: Callable[[], None]) -> ToolOutcome:
+    """Run a tool for a call, if the call is what was signed.
+
+    Args:
+        tool: The tool.
+        call: What to run.
+        in_thread: Runs sync tools.
+        heartbeat: Passed on to the tool's body.
+
+    Returns:
+        The outcome; a tool that raises is a result with error status. Cancellation is not caught.
+    """
+    if call_digest(call.tool, call.input) != call.digest:
+        return ToolOutcome(
+            kind="never_started", detail=f"the input of {call.tool!r} is not what was signed (its digest differs)"
+        )
+    state = AgentState(call.agent_state)
+    context = ToolContext(
+        tool_use={"toolUseId": call.tool_use_id, "name": call.tool, "input": call.input},
+        agent=ToolAgent(call.agent, state),
+        invocation_state=call.invocation_state,
+        idempotency_key=call.idempotency_key,
+        heartbeat=heartbeat,
+        _answers=call.answers,
+    )
+    outcome = await _invoke(tool, call, context, in_thread)
+    return _within_limits(call, outcome, state)
+
+
+async def _invoke(tool: Tool, call: ToolCall, context: ToolContext, in_thread: InThread) -> ToolOutcome:
+    try:
+        if tool.is_async:
+            value = await tool.invoke(call.input, context)
+        else:
+            value = await in_thread(lambda: _contained(tool, call, context))
+    except InterruptException as interrupt:
+        if context.asked is None:
+            return _raised(call, RuntimeError(f"interrupt {interrupt.name!r} was raised without asking"))
+        value = None
+    except Exception as error:
+        if context.asked is None:
+            return _raised(call, error)
+        value = None
+    # The record counts, not the exception: a body that swallows the interrupt has paused all the same.
+    if context.asked is not None:
+        return ToolOutcome(kind="interrupt", ask=context.asked)
+    return ToolOutcome(kind="result", result=as_result(call.tool_use_id, value))
+
+
+def _contained(tool: Tool, call: ToolCall, context: ToolContext) -> Any:
+    """Run a sync body; its interrupt ends here, because threads and pools mishandle a BaseException."""
+    try:
+        return tool.invoke(call.input, context)
+    except InterruptException:
+        if context.asked is None:
+            raise RuntimeError("an interrupt was raised without asking: use tool_context.interrupt()") from None
+        return None
+
+
+def _raised(call: ToolCall, error: Exception) -> ToolOutcome:
+    text = f"Error: {type(error).__name__} - {error}"
+    return ToolOutcome(
+        kind="result",
+        result=error_result(call.tool_use_id, text),
+        error=ErrorInfo(type=type(error).__name__, message=str(error), origin=call.tool),
+    )
+
+
+def as_result(tool_use_id: str, value: Any) -> ToolResult:
+    """A tool's return value as a tool result.
+
+    A dict with "status" and "content" is one already. Text stays text; anything else becomes JSON
+    text where that is possible, else the text of `str`.
+    """
+    if isinstance(value, dict) and value.get("status") in ("success", "error") and isinstance(value.get("content"), list):
+        try:
+            check_json(value["content"], "content")
+        except TypeError:
+            pass
+        else:
+            return {"toolUseId": tool_use_id, "status": value["status"], "content": value["content"]}
+    return {"toolUseId": tool_use_id, "status": "success", "content": [{"text": _text(value)}]}
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, BaseModel):
+        return value.model_dump_json()
+    try:
+        return json.dumps(value, ensure_ascii=False)
+    except (TypeError, ValueError):
+        return str(value)
+
+
+def _within_limits(call: ToolCall, outcome: ToolOutcome, state: AgentState) -> ToolOutcome:
+    """The outcome with the tool's writes to the state; what is too large says so instead."""
+    written, deleted = state.changes()
+    size = json_size(outcome.model_dump(mode="json")) + json_size(written)
+    if size <= RESULT_LIMIT_BYTES:
+        outcome.state_set, outcome.state_deleted = written, deleted
+        return outcome
+    text = (
+        f"The tool ran, but its result is too large to keep: {size:,} bytes, and at most {RESULT_LIMIT_BYTES:,} bytes "
+        "can be kept (PayloadTooLargeError). Ask for less, or in smaller parts."
+    )
+    if outcome.kind == "interrupt":
+        text = f"The tool asked a question that is too large to show: {size:,} bytes (PayloadTooLargeError)."
+    error = ErrorInfo(type="PayloadTooLargeError", message=text, origin=call.tool)
+    return ToolOutcome(kind="result", result=error_result(call.tool_use_id, text), error=error)
