@@ -51,7 +51,9 @@ def load_agents(modules: Sequence[str]) -> dict[str, AgentDeployment]:
         try:
             module = importlib.import_module(name)
         except Exception as error:
-            raise AgentDefinitionError(f"agent module {name!r} can't be imported: {type(error).__name__}: {error}") from error
+            raise AgentDefinitionError(
+                f"agent module {name!r} can't be imported: {type(error).__name__}: {error}"
+            ) from error
         for agent, factory in durable_agents(module).items():
             if agent in deployments and deployments[agent].factory is not factory:
                 raise AgentDefinitionError(

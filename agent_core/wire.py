@@ -278,7 +278,7 @@ class StepCall(Wire):
     agent: str
     step: str = Field(description="module and qualified name of the step's function")
     args: list[Any] = Field(default_factory=list)
-    kwargs: dict[str, Any] = Field(default_factory=dict)
+    keywords: JsonObject = Field(default_factory=dict)
 
 
 class RecoveredCall(Wire):

@@ -168,7 +168,7 @@ class DurableEffects:
         check_json(list(args), f"the arguments of step {name}")
         check_json(kwargs, f"the arguments of step {name}")
         info = getattr(step, "__countersign_step__")  # noqa: B009 (set by @step)
-        call = StepCall(agent=self._given.agent, step=name, args=list(args), kwargs=kwargs)
+        call = StepCall(agent=self._given.agent, step=name, args=list(args), keywords=kwargs)
         size = json_size(call.model_dump(mode="json"))
         if size > MAX_VALUE_BYTES:
             raise errors.PayloadTooLargeError(f"the arguments of step {name}", size, MAX_VALUE_BYTES)

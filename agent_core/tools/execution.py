@@ -95,7 +95,11 @@ def as_result(tool_use_id: str, value: Any) -> ToolResult:
     A dict with "status" and "content" is one already. Text stays text; anything else becomes JSON
     text where that is possible, else the text of `str`.
     """
-    if isinstance(value, dict) and value.get("status") in ("success", "error") and isinstance(value.get("content"), list):
+    if (
+        isinstance(value, dict)
+        and value.get("status") in ("success", "error")
+        and isinstance(value.get("content"), list)
+    ):
         try:
             check_json(value["content"], "content")
         except TypeError:

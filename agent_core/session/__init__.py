@@ -1,0 +1,10 @@
+"""The session as a pure state machine: what a prompt, an answer, a deadline or a cycle's end does to it.
+
+`state` is the one object that is carried; `machine` is the only place that changes it;
+`recovery` rebuilds what a failed cycle had done; `views` says how it looks from outside.
+"""
+
+from countersign.agent_core.session.machine import Session
+from countersign.agent_core.session.state import SessionState
+
+__all__ = ["Session", "SessionState"]

@@ -1,0 +1,360 @@
+"""What happens to a session: every change of its state is a method here."""
+
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+
+from countersign.agent_core.answers import ParsedAnswer, check_prompt, parse_answers
+from countersign.agent_core.errors import AnswerRefused
+from countersign.agent_core.json_values import JsonObject, canonical_json
+from countersign.agent_core.messages import Message, error_result, results_message, tool_uses, user_message
+from countersign.agent_core.session.recovery import rebuild
+from countersign.agent_core.session.state import QueuedPrompt, SessionState
+from countersign.agent_core.wire import (
+    AcceptedAnswer,
+    Answer,
+    AnswerReceipt,
+    AuditEntry,
+    CycleInput,
+    CycleOutcome,
+    ErrorInfo,
+    Pending,
+    Question,
+    Recovery,
+    SessionResult,
+    TurnProgress,
+    timestamp,
+)
+
+CYCLE_FAILURES = 3
+"""Cycles that may fail as workflows in a row before the turn fails."""
+
+
+class Session:
+    """A session's state with everything that can happen to it.
+
+    Args:
+        state: The state; changed in place.
+        default_deadline_s: How long a question waits if the session's options do not say.
+    """
+
+    def __init__(self, state: SessionState, default_deadline_s: float = 30 * 86_400.0) -> None:
+        self.state = state
+        self._default_deadline_s = default_deadline_s
+
+    # What comes from outside
+
+    def prompt(self, content: Any, now: datetime) -> None:
+        """Queue a prompt: text or content blocks.
+
+        Raises:
+            AnswerRefused: If it is unusable, or the session waits for answers or is closed.
+        """
+        self._check_open()
+        blocks = check_prompt(content)
+        if self.state.pending is not None and self.state.status == "waiting":
+            ids = ", ".join(question.id for question in self.open_questions())
+            raise AnswerRefused("interrupted", f"the session waits for answers to {ids}; answer them, or stop the turn")
+        self.state.prompts.append(QueuedPrompt(messages=[user_message(blocks)]))
+        self._note(now, "prompt_queued")
+
+    def answer(self, raw: Any, now: datetime, channel: str) -> AnswerReceipt:
+        """Take answers, all of them or none.
+
+        Args:
+            raw: One `interruptResponse` block, or a list of them.
+            now: The present moment; held against the deadlines.
+            channel: How they came, for the audit.
+
+        Raises:
+            AnswerRefused: If one of them can't be taken; then nothing has changed.
+        """
+        self._check_open()
+        answers = parse_answers(raw)
+        self.expire(now)
+        questions = [self._question_for(answer) for answer in answers]
+        accepted: list[AcceptedAnswer] = []
+        for question, answer in zip(questions, answers, strict=True):
+            fresh = question.status == "open"
+            if fresh:
+                question.status = "answered"
+                question.answer = Answer(response=answer.response, responder=answer.responder, comment=answer.comment,
+                                         at=timestamp(now), channel=channel)  # fmt: skip
+                self.state.resume_due = True
+                self._note(now, "answered", question=question.id, name=question.name, digest=question.digest,
+                           answer=question.answer.model_dump())  # fmt: skip
+            status = "accepted" if fresh else "already_recorded"
+            accepted.append(AcceptedAnswer(id=question.id, name=question.name, status=status))
+        return AnswerReceipt(accepted=accepted, open=[question.id for question in self.open_questions()])
+
+    def _question_for(self, answer: ParsedAnswer) -> Question:
+        """The question that an answer is for, if it may be taken."""
+        pending = self.state.pending
+        question = next((q for q in pending.questions if q.id == answer.interrupt_id), None) if pending else None
+        if question is None:
+            if not self.open_questions():
+                raise AnswerRefused(
+                    "not_interrupted", f"{answer.interrupt_id!r} can't be answered: the session asks nothing now"
+                )
+            ids = ", ".join(item.id for item in self.open_questions())
+            raise AnswerRefused("unknown_interrupt", f"no question has the id {answer.interrupt_id!r}; open are: {ids}")
+        if question.status == "answered" and question.answer is not None:
+            if canonical_json(question.answer.response) == canonical_json(answer.response):
+                return question
+            who = (question.answer.responder or {}).get("id") or "somebody"
+            raise AnswerRefused(
+                "already_answered", f"{question.id} was already answered by {who} at {question.answer.at}"
+            )
+        if question.status == "expired":
+            raise AnswerRefused(
+                "expired", f"{question.id} expired at {question.deadline}; it can't be answered any more"
+            )
+        if question.status != "open":
+            raise AnswerRefused("withdrawn", f"{question.id} is not asked any more ({question.status})")
+        if answer.digest is not None and answer.digest != question.digest:
+            raise AnswerRefused(
+                "outdated", f"{question.id} has the digest {question.digest}, not {answer.digest}; look again"
+            )
+        return question
+
+    def refused(self, now: datetime, what: str, code: str, reason: str) -> None:
+        """Record something that came in and was refused."""
+        self._note(now, "refused", what=what, code=code, reason=reason)
+
+    def stop(self, now: datetime, reason: str = "stopped") -> None:
+        """Stop gracefully: questions are withdrawn at once; a running cycle stops after its tools."""
+        self._note(now, "stop", reason=reason)
+        self.state.prompts.clear()
+        if self.state.status == "running":
+            self.state.stopping = True
+        elif self.state.pending is not None or self.state.go_on:
+            self._end_turn("cancelled", None, None, f"Not run: the turn was stopped ({reason}).", now)
+
+    def close(self, now: datetime) -> None:
+        """Take nothing any more; a running turn ends first."""
+        self.state.closing = True
+        self._note(now, "close")
+        if self.state.status == "waiting":
+            self.stop(now, "the session was closed")
+
+    def expire(self, now: datetime) -> None:
+        """Mark the open questions whose deadline has passed."""
+        for question in self.open_questions():
+            if question.deadline is not None and datetime.fromisoformat(question.deadline) <= now:
+                question.status = "expired"
+                self.state.resume_due = True
+                self._note(now, "expired", question=question.id, name=question.name)
+
+    # What the session does next
+
+    def next_cycle(self, now: datetime) -> CycleInput | None:
+        """The cycle to run now, or None if the session waits. The session then counts as running."""
+        state, given = self.state, None
+        if state.status == "running":
+            return None
+        if state.pending is not None:
+            waits = state.options.resume == "all" and bool(self.open_questions())
+            if state.resume_due and not waits:
+                state.resume_due = False
+                given = self._input("resume")
+                given.pending = state.pending.model_copy(deep=True)
+        elif state.go_on:
+            state.go_on = False
+            given = self._input("continue")
+        elif state.prompts:
+            queued = state.prompts.pop(0)
+            state.turn += 1
+            state.progress = TurnProgress()
+            state.invocation_state = dict(state.options.invocation_state)
+            given = self._input("prompt")
+            given.prompt = queued.messages
+        if given is not None:
+            self._set_status("running", now)
+        return given
+
+    def _input(self, opens: Any) -> CycleInput:
+        state, options = self.state, self.state.options
+        return CycleInput(
+            agent=state.agent,
+            session_id=state.session_id,
+            cycle=state.cycle + 1,
+            opens=opens,
+            agent_state=state.agent_state,
+            handlers=state.handlers,
+            invocation_state=state.invocation_state,
+            limits=options.limits,
+            progress=state.progress,
+            model_calls=state.model_calls,
+            handover_after_s=options.handover_after_s,
+            default_deadline_s=options.deadline_s or self._default_deadline_s,
+            approval_ttl_s=options.approval_ttl_s,
+        )
+
+    def finish_cycle(self, outcome: CycleOutcome, now: datetime) -> None:
+        """Take over what a cycle left behind."""
+        state = self.state
+        if outcome.conversation is not None:
+            state.replace(outcome.conversation)
+        else:
+            state.extend(outcome.messages)
+        state.cycle = max(state.cycle + 1, outcome.last_cycle)
+        state.agent_state, state.handlers = outcome.agent_state, outcome.handlers
+        state.invocation_state, state.progress = outcome.invocation_state, outcome.progress
+        state.model_calls, state.failures = outcome.model_calls, 0
+        for entry in outcome.audit:
+            state.note(entry)
+        if outcome.stop_reason == "tool_use":
+            state.pending, state.go_on = None, True
+            self._set_status("idle", now)
+        elif outcome.stop_reason == "interrupt" and outcome.pending is not None:
+            self._merge(outcome.pending)
+            state.last = self._result("interrupt", outcome.message, None)
+            self._set_status("waiting", now)
+        else:
+            self._end_turn(outcome.stop_reason, outcome.message, outcome.error, "Not run: the turn ended.", now)
+            if outcome.resume and not state.closing:
+                state.prompts.insert(0, QueuedPrompt(messages=outcome.resume))
+        if state.stopping and state.status != "running":
+            state.stopping = False
+            if state.pending is not None or state.go_on:
+                self._end_turn("cancelled", None, None, "Not run: the turn was stopped.", now)
+
+    def _merge(self, pending: Pending) -> None:
+        """Take a cycle's questions, with the answers that came while it ran."""
+        known = {q.id: q for q in self.state.pending.questions} if self.state.pending else {}
+        for question in pending.questions:
+            mine = known.get(question.id)
+            if mine is not None and question.status == "open" and mine.status in ("answered", "expired"):
+                question.status, question.answer = mine.status, mine.answer
+                self.state.resume_due = True
+        self.state.pending = pending
+
+    def recover(self, recovery: Recovery, given: CycleInput, now: datetime) -> None:
+        """Go on after a cycle that failed as a workflow, from what it had finished.
+
+        Args:
+            recovery: What its history says.
+            given: What it was started with.
+            now: The present moment.
+        """
+        state = self.state
+        state.failures += 1
+        rebuilt = rebuild(recovery, given)
+        self._note(now, "cycle_failed", reason=recovery.reason, kept=rebuilt.kept, unknown=sorted(rebuilt.unknown))
+        state.cycle += max(1, len(recovery.cycles))
+        if given.opens == "prompt" and rebuilt.model_calls == 0:
+            state.turn -= 1  # nothing has happened yet: the prompt runs again, as the same turn
+            state.prompts.insert(0, QueuedPrompt(messages=given.prompt))
+            rebuilt.messages.clear()
+        state.extend(rebuilt.messages)
+        state.model_calls += rebuilt.model_calls
+        state.progress.cycles += rebuilt.model_calls
+        if rebuilt.pending is not None:
+            if state.pending is not None and state.pending.origin_cycle == rebuilt.pending.origin_cycle:
+                rebuilt.pending.questions = state.pending.questions
+            state.pending, state.resume_due = rebuilt.pending, True
+        else:
+            state.pending = None
+            state.go_on = given.opens != "prompt" or rebuilt.model_calls > 0
+        self._set_status("idle", now)
+        if state.stopping:
+            state.stopping = False
+            self._end_turn("cancelled", None, None, "Not run: the turn was stopped.", now)
+        elif state.failures >= CYCLE_FAILURES:
+            state.failures = 0
+            error = ErrorInfo(
+                type="CycleFailed", message=f"{CYCLE_FAILURES} cycles failed in a row, the last one: {recovery.reason}"
+            )
+            self._end_turn("failed", None, error, f"Not run: {error.message}", now)
+
+    def fail_turn(self, error: ErrorInfo, now: datetime) -> None:
+        """End the turn because its next cycle can't even be started."""
+        self._end_turn("failed", None, error, f"Not run: {error.message}", now)
+
+    def _end_turn(
+        self, stop_reason: str, message: Message | None, error: ErrorInfo | None, text: str, now: datetime
+    ) -> None:
+        """End the turn with a valid history: each call without a result gets an error result."""
+        state = self.state
+        if state.pending is not None:
+            self._withdraw(now)
+            conversation = state.conversation()
+            if conversation and tool_uses(conversation[-1]):
+                state.extend([results_message(_results(state.pending, text))])
+            state.pending = None
+        state.go_on = state.resume_due = False
+        self._note(now, "turn_ended", stop_reason=stop_reason, error=error.model_dump() if error else None)
+        self._set_status("idle", now)
+        state.last = self._result(stop_reason, message, error)
+
+    def _withdraw(self, now: datetime) -> None:
+        for question in self.open_questions():
+            question.status = "withdrawn"
+            self._note(now, "question_withdrawn", question=question.id, name=question.name)
+
+    # What it looks like
+
+    def open_questions(self) -> list[Question]:
+        """The questions that wait for an answer."""
+        pending = self.state.pending
+        return [question for question in pending.questions if question.status == "open"] if pending else []
+
+    def next_deadline(self) -> datetime | None:
+        """When the next open question expires."""
+        return min((datetime.fromisoformat(q.deadline) for q in self.open_questions() if q.deadline), default=None)
+
+    def conversation(self) -> list[Message]:
+        """All messages."""
+        return self.state.conversation()
+
+    def replace_conversation(self, messages: Sequence[Message]) -> None:
+        """Take another conversation, for instance one that the user of an in-process agent has edited."""
+        self.state.replace(list(messages))
+
+    @property
+    def done(self) -> bool:
+        """True if nothing is left to do and nothing more is taken."""
+        state = self.state
+        resting = state.status == "idle" and state.pending is None and not state.go_on and not state.prompts
+        return resting and (state.closing or (state.options.lifetime == "turn" and state.turn > 0))
+
+    def result(self) -> SessionResult:
+        """How the loop stopped last."""
+        return self.state.last or self._result("not_started", None, None)
+
+    def _result(self, stop_reason: str, message: Message | None, error: ErrorInfo | None) -> SessionResult:
+        state = self.state
+        return SessionResult(
+            stop_reason=stop_reason,
+            message=message,
+            state=state.agent_state,
+            usage=state.progress.usage,
+            cycles=state.progress.cycles,
+            interrupts=self.open_questions(),
+            error=error,
+            turn=state.turn,
+        )
+
+    def _check_open(self) -> None:
+        if self.state.closing or self.state.status == "closed":
+            raise AnswerRefused("closed", f"session {self.state.session_id} is closed; start another one")
+
+    def _set_status(self, status: Any, now: datetime) -> None:
+        self.state.status = status
+        self.state.since = timestamp(now)
+
+    def _note(self, now: datetime, event: str, **detail: Any) -> None:
+        found: JsonObject = detail
+        self.state.note(AuditEntry(at=timestamp(now), event=event, cycle=self.state.cycle or None, detail=found))
+
+
+def _results(pending: Pending, text: str) -> list[Any]:
+    results = []
+    for index, use in enumerate(tool_uses(pending.message)):
+        known = pending.results.get(index)
+        if known is None and index in pending.unknown:
+            known = error_result(
+                use["toolUseId"], f"This call may have run; its outcome is unknown: {pending.unknown[index]}"
+            )
+        results.append(known or error_result(use["toolUseId"], text))
+    return results

@@ -1,0 +1,98 @@
+"""Everything that a session is: one object, carried whole across continue-as-new."""
+
+from typing import Literal
+
+from pydantic import Field
+
+from countersign.agent_core.json_values import JsonObject, JsonValue, json_size
+from countersign.agent_core.messages import Message
+from countersign.agent_core.wire import (
+    PROTOCOL,
+    AuditEntry,
+    Pending,
+    SessionOptions,
+    SessionResult,
+    TurnProgress,
+    Wire,
+)
+
+SEGMENT_BYTES = 64_000
+AUDIT_LINES = 500
+REMEMBERED_UPDATES = 1_000
+
+SessionStatus = Literal["idle", "running", "waiting", "closed"]
+
+
+class QueuedPrompt(Wire):
+    """What the next invocation starts with."""
+
+    messages: list[Message]
+
+
+class RememberedUpdate(Wire):
+    """The outcome of an update, for a client that sends it again."""
+
+    digest: str
+    result: JsonValue = None
+
+
+class SessionState(Wire):
+    """A session. `pending` is set exactly while a model's message has calls without a result."""
+
+    protocol: int = PROTOCOL
+    session_id: str
+    agent: str
+    options: SessionOptions = Field(default_factory=SessionOptions)
+    status: SessionStatus = "idle"
+    since: str = ""
+    turn: int = 0
+    cycle: int = 0
+    model_calls: int = 0
+    segments: list[list[Message]] = Field(default_factory=list, description="sealed, about 64 KB each")
+    tail: list[Message] = Field(default_factory=list)
+    agent_state: JsonObject = Field(default_factory=dict)
+    handlers: JsonObject = Field(default_factory=dict)
+    invocation_state: JsonObject = Field(default_factory=dict)
+    progress: TurnProgress = Field(default_factory=TurnProgress)
+    pending: Pending | None = None
+    prompts: list[QueuedPrompt] = Field(default_factory=list)
+    go_on: bool = Field(default=False, description="a cycle ended with results and the next one is due")
+    resume_due: bool = Field(
+        default=False, description="an answer, an expiry or a recovery is not yet handed to a cycle"
+    )
+    failures: int = Field(default=0, description="cycles that failed as workflows, in a row")
+    stopping: bool = False
+    closing: bool = False
+    last: SessionResult | None = None
+    audit: list[AuditEntry] = Field(default_factory=list)
+    audit_dropped: int = 0
+    updates: dict[str, RememberedUpdate] = Field(default_factory=dict)
+
+    def conversation(self) -> list[Message]:
+        """All messages, oldest first."""
+        return [message for segment in [*self.segments, self.tail] for message in segment]
+
+    def pieces(self) -> list[list[Message]]:
+        """The conversation as it travels: sealed segments, then the tail."""
+        return [*self.segments, self.tail]
+
+    def extend(self, messages: list[Message]) -> None:
+        """Add messages; seal the tail when it is long enough."""
+        for message in messages:
+            self.tail.append(message)
+            if json_size(self.tail) >= SEGMENT_BYTES:
+                self.segments.append(self.tail)
+                self.tail = []
+
+    def replace(self, messages: list[Message]) -> None:
+        """Take another conversation."""
+        self.segments, self.tail = [], []
+        self.extend(messages)
+
+    def note(self, entry: AuditEntry) -> None:
+        """Add a line to the audit trail; the oldest ones go."""
+        self.audit.append(entry)
+        surplus = len(self.audit) - AUDIT_LINES
+        if surplus > 0:
+            del self.audit[:surplus]
+            self.audit_dropped += surplus
