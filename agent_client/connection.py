@@ -1,5 +1,6 @@
 """Connecting to a Temporal server from the settings that Temporal's own tools use."""
 
+import re
 from datetime import timedelta
 from typing import Any
 
@@ -67,7 +68,8 @@ async def connect_temporal(
 
 
 def _unreachable(settings: dict[str, Any], error: Exception) -> str:
-    cause = str(error).splitlines()[0] if str(error) else type(error).__name__
+    told = re.search(r'(?:message|error): "([^"]+)"', str(error))  # the innermost words of a chain of Rust errors
+    cause = told[1] if told else (str(error) or type(error).__name__).splitlines()[0]
     return (
         f"can't connect to the Temporal server at {settings['target_host']} ({cause}); "
         "check that it runs there, or set --address or TEMPORAL_ADDRESS"

@@ -4,6 +4,8 @@ import uuid
 from datetime import timedelta
 from typing import Any, Literal
 
+from pydantic import ValidationError
+
 from countersign.agent_core.errors import PayloadTooLargeError
 from countersign.agent_core.json_values import JsonObject, JsonValue, check_json, json_size
 from countersign.agent_core.wire import MAX_VALUE_BYTES, PROTOCOL, Limits, PromptContent, SessionOptions
@@ -61,7 +63,7 @@ def session_options(
         **durations: `handover_after`, `idle_timeout`, `deadline`, `approval_ttl`, `cycle_overrun`.
 
     Raises:
-        pydantic.ValidationError: For a value out of range (a ValueError).
+        ValueError: For a value out of range.
     """
     given: dict[str, Any] = {"lifetime": lifetime, "resume": resume}
     if limits is not None:
@@ -71,7 +73,11 @@ def session_options(
     for name, duration in durations.items():
         if duration is not None:
             given[f"{name}_s"] = duration.total_seconds()
-    return SessionOptions(**given).model_dump(mode="json", exclude_unset=True)
+    try:
+        return SessionOptions(**given).model_dump(mode="json", exclude_unset=True)
+    except ValidationError as error:
+        faults = "; ".join(f"{'.'.join(map(str, fault['loc']))}: {fault['msg']}" for fault in error.errors())
+        raise ValueError(f"can't start with these options: {faults}") from error
 
 
 def start_argument(agent: str, prompt: PromptContent, options: JsonObject) -> JsonObject:

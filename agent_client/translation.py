@@ -38,6 +38,9 @@ _TRANSIENT = {
     RPCStatusCode.UNKNOWN,
 }
 
+_NOBODY_ANSWERS = {RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED, RPCStatusCode.FAILED_PRECONDITION}
+"""What a query ends with if no worker takes it; which one depends on who loses patience first."""
+
 
 def is_transient(error: BaseException) -> bool:
     """True if the very same request may be sent again with hope: no reply, or a lost update."""
@@ -83,7 +86,7 @@ async def _rpc_error(error: RPCError, client: Client, session_id: str | None) ->
         return await end_of(client, session_id) or NoWorkerError(
             f"session {session_id!r} was between two runs; try again"
         )
-    if session_id is not None and error.status in (RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.FAILED_PRECONDITION):
+    if session_id is not None and error.status in _NOBODY_ANSWERS:
         return NoWorkerError(
             f"no worker answers for session {session_id!r}, which is safe and goes on when one runs; "
             "start one with: python worker.py --agents <module>"

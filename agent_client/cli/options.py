@@ -1,0 +1,51 @@
+"""Arguments and options that commands share."""
+
+from typing import Annotated, TypeAlias
+
+import typer
+
+_CONNECTION = "Connection"
+
+Address: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        envvar="TEMPORAL_ADDRESS", help="Temporal server, host:port.", rich_help_panel=_CONNECTION, show_default=False
+    ),
+]
+Namespace: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        envvar="TEMPORAL_NAMESPACE", help="Temporal namespace.", rich_help_panel=_CONNECTION, show_default=False
+    ),
+]
+Profile: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        envvar="TEMPORAL_PROFILE",
+        help="Profile of Temporal's settings file (address, TLS, API key).",
+        rich_help_panel=_CONNECTION,
+        show_default=False,
+    ),
+]
+AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
+
+Session: TypeAlias = Annotated[str, typer.Argument(help="The session's id.", metavar="SESSION", show_default=False)]
+OneOfTheInterrupts: TypeAlias = Annotated[
+    str | None,
+    typer.Argument(
+        help="The question's id; may be left out if one is open.", metavar="INTERRUPT_ID", show_default=False
+    ),
+]
+Comment: TypeAlias = Annotated[str | None, typer.Option(help="Your words, for the audit trail.", show_default=False)]
+Who: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        "--as", envvar="COUNTERSIGN_USER", help="Who answers (a claim, recorded as such).", show_default=False
+    ),
+]
+Digest: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        help="Refuse unless the question is still the one with this digest (8 or more digits).", show_default=False
+    ),
+]

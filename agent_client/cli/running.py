@@ -1,0 +1,103 @@
+"""Running a command: its connection, its spinner, its errors and its exit code.
+
+Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 no connection or nothing found.
+"""
+
+import asyncio
+import json
+import sys
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+
+from countersign.agent_client.cli.terminal import visible
+
+if TYPE_CHECKING:
+    from countersign.agent_client.client import AgentClient
+
+T = TypeVar("T")
+
+FAILED, USAGE, UNREACHABLE, INTERRUPTED = 1, 2, 3, 130
+
+_SPINNER_AFTER_S = 1.0
+
+
+class UsageError(Exception):
+    """The command was called in a way that can't be carried out; the message says what to do."""
+
+
+@dataclass(frozen=True)
+class Connection:
+    """Where to connect to; None leaves it to TEMPORAL_* variables and Temporal's settings file."""
+
+    address: str | None = None
+    namespace: str | None = None
+    profile: str | None = None
+
+
+def run(connection: Connection, as_json: bool, work: "Callable[[AgentClient], Coroutine[Any, Any, T]]") -> T:
+    """Connect, do the work, and leave with an exit code and one line on standard error if it fails."""
+    try:
+        return asyncio.run(_connected(connection, work))
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None
+    except Exception as error:
+        code = exit_code(error)
+        if code is None:
+            raise
+        leave(error, code, as_json)
+
+
+async def _connected(connection: Connection, work: "Callable[[AgentClient], Coroutine[Any, Any, T]]") -> T:
+    async def connect_and_work() -> T:
+        from countersign.agent_client.client import AgentClient
+
+        return await work(await AgentClient.connect(connection.address, connection.namespace, connection.profile))
+
+    return await _with_spinner(connect_and_work())
+
+
+async def _with_spinner(work: Coroutine[Any, Any, T]) -> T:
+    """Await the work; on a terminal, show after a second that it still goes on."""
+    if not sys.stderr.isatty():
+        return await work
+    task: Awaitable[T] = asyncio.ensure_future(work)
+    done, _ = await asyncio.wait({task}, timeout=_SPINNER_AFTER_S)  # type: ignore[type-var]  # a Future
+    if not done:
+        from rich.console import Console
+
+        with Console(stderr=True).status("waiting for the session …"):
+            return await task
+    return await task
+
+
+def exit_code(error: Exception) -> int | None:
+    """The exit code for an error that is expected; None for a bug."""
+    from countersign.agent_client.errors import (
+        AccessDeniedError,
+        ConnectionFailedError,
+        NoReplyError,
+        NoWorkerError,
+        SessionNotFoundError,
+    )
+    from countersign.agent_core.errors import CountersignError
+
+    unreachable = (AccessDeniedError, ConnectionFailedError, NoReplyError, NoWorkerError, SessionNotFoundError)
+    if isinstance(error, unreachable):
+        return UNREACHABLE
+    if isinstance(error, (CountersignError, TimeoutError)):
+        return FAILED
+    if isinstance(error, (UsageError, ValueError, TypeError)):
+        return USAGE
+    return None
+
+
+def leave(error: Exception, code: int, as_json: bool) -> NoReturn:
+    """Say what went wrong in one line on standard error, and exit."""
+    reason = getattr(error, "code", None)
+    if as_json:
+        shown = {"type": type(error).__name__, "code": reason, "message": str(error), "exit_code": code}
+        print(json.dumps({"error": shown}), file=sys.stderr)
+    else:
+        print(visible(f"error ({reason}): {error}" if reason else f"error: {error}"), file=sys.stderr)
+    raise SystemExit(code)

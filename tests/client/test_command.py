@@ -1,0 +1,198 @@
+"""The command without a session: usage, exit codes, what it says when it can't connect."""
+
+import json
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime
+
+import pytest
+from typer.testing import CliRunner
+
+from countersign.agent_client.cli import app
+from countersign.agent_client.cli.answering import Choice, parsed
+from countersign.agent_client.cli.cards import moment, question_card
+from countersign.agent_client.cli.running import UsageError, exit_code
+from countersign.agent_client.errors import (
+    AgentRunError,
+    ConnectionFailedError,
+    NoReplyError,
+    SessionEndedError,
+    SessionExistsError,
+    SessionNotFoundError,
+)
+from countersign.agent_core.errors import AnswerRefused
+from countersign.agent_core.wire import Question, ShownCall
+
+NOBODY = "127.0.0.1:1"
+NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
+
+
+def call(*words):
+    """Run the command in this process."""
+    return CliRunner().invoke(app, list(words))
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (AnswerRefused("expired", "too late"), 1),
+        (SessionEndedError("s", "completed"), 1),
+        (SessionExistsError("s"), 1),
+        (AgentRunError("s", "ModelError", "no"), 1),
+        (UsageError("say which"), 2),
+        (ValueError("empty"), 2),
+        (ConnectionFailedError("down"), 3),
+        (SessionNotFoundError("s", "default"), 3),
+        (NoReplyError("unknown"), 3),
+        (KeyError("a bug"), None),
+    ],
+)
+def test_exit_codes_tell_refused_usage_and_unreachable_apart(error, code):
+    """Scripts rely on them; a bug gets a traceback instead."""
+    assert exit_code(error) == code
+
+
+def test_without_a_server_it_says_so_in_one_line_with_the_next_step():
+    """The address that was tried is in the message."""
+    got = call("interrupts", "--address", NOBODY)
+    assert got.exit_code == 3
+    assert got.stdout == ""
+    assert got.stderr.count("\n") == 1
+    assert NOBODY in got.stderr
+    assert "TEMPORAL_ADDRESS" in got.stderr
+
+
+def test_with_json_errors_are_json_too():
+    """Programs read one format."""
+    error = json.loads(call("show", "s", "--address", NOBODY, "--json").stderr)["error"]
+    assert (error["type"], error["exit_code"]) == ("ConnectionFailedError", 3)
+
+
+def test_a_missing_argument_is_wrong_usage():
+    """Exit code 2, as everywhere."""
+    assert call("approve").exit_code == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "value"), [("true", True), ("0", 0), ("null", None), ('"y"', "y"), ('{"a": [1]}', {"a": [1]})]
+)
+def test_json_values_keep_their_type(text, value):
+    """`--json-value` sends false as false and not as text."""
+    assert parsed(text) == value
+    assert type(parsed(text)) is type(value)
+
+
+@pytest.mark.parametrize("text", ["yes", "NaN", "Infinity", "{"])
+def test_what_is_not_json_is_wrong_usage(text):
+    """NaN is a constant of JavaScript and not of JSON."""
+    with pytest.raises(UsageError, match="not JSON"):
+        parsed(text)
+
+
+def question(identifier="int-1", digest="a" * 64, **fields):
+    """A question about one call."""
+    calls = [ShownCall(index=0, tool_use_id="t", tool="delete_files", input={"paths": ["/tmp/\u202ea"]})]
+    return Question(id=identifier, name="delete", digest=digest, calls=calls, **fields)
+
+
+class Session:
+    """A client with one session that has these questions."""
+
+    def __init__(self, *questions):
+        self._questions = questions
+
+    def session(self, session_id):
+        """Any session is this one."""
+        return self
+
+    async def interrupts(self):
+        """Its questions."""
+        return list(self._questions)
+
+    async def question(self, identifier):
+        """One of them."""
+        return next(item for item in self._questions if item.id == identifier)
+
+
+async def chosen(client, *choice):
+    """The questions that a choice means."""
+    return await Choice(*choice).questions(client)
+
+
+async def test_the_only_open_question_needs_no_id():
+    """The common case is short."""
+    assert [item.id for item in await chosen(Session(question()), "s", None, False, None)] == ["int-1"]
+
+
+async def test_with_several_open_questions_it_asks_which_and_lists_them():
+    """Nothing is approved by guessing."""
+    with pytest.raises(UsageError, match=r"int-1 .*int-2"):
+        await chosen(Session(question(), question("int-2")), "s", None, False, None)
+
+
+async def test_all_takes_every_open_question():
+    """One batch."""
+    found = await chosen(Session(question(), question("int-2")), "s", None, True, None)
+    assert len(found) == 2
+
+
+async def test_a_question_that_changed_since_it_was_shown_is_not_answered():
+    """The digest on the card is the one that must still stand."""
+    with pytest.raises(AnswerRefused, match="not the one you saw"):
+        await chosen(Session(question()), "s", "int-1", False, "b" * 16)
+    assert await chosen(Session(question()), "s", "int-1", False, "A" * 16)
+
+
+async def test_a_digest_of_two_digits_binds_nothing():
+    """Too short a beginning fits any question."""
+    with pytest.raises(UsageError, match="8 or more"):
+        await chosen(Session(question()), "s", "int-1", False, "aa")
+
+
+def test_a_card_shows_what_will_run_and_how_to_answer():
+    """Input as JSON with nothing hidden, the times, and commands bound to the digest."""
+    card = question_card("s", question(asked_at="2026-01-02T09:00:00+00:00", reason="cleanup\x1b[1A"), NOW)
+    assert "will run delete_files" in card
+    assert '"/tmp/\\u202ea"' in card
+    assert "cleanup\\u001b[1A" in card
+    assert "2026-01-02 09:00:00 UTC (3 h ago)" in card
+    assert f"countersign approve s int-1 --digest {'a' * 16}" in card
+    assert "countersign respond s int-1 VALUE" in card
+
+
+def test_a_free_question_offers_no_approve():
+    """Only what the asker understands is offered."""
+    assert "countersign approve" not in question_card("s", question(answers={}), NOW)
+
+
+@pytest.mark.parametrize(
+    ("at", "shown"),
+    [
+        ("2026-01-02T12:00:30Z", "(in 30 s)"),
+        ("2026-01-04T13:00:00+01:00", "2026-01-04 12:00:00 UTC (in 2 d)"),
+        ("\x1bnever", "\\u001bnever"),
+    ],
+)
+def test_times_are_shown_in_utc_with_their_distance(at, shown):
+    """What is no time is shown as it is, harmless."""
+    assert shown in moment(at, NOW)
+
+
+def test_help_does_not_load_temporals_client():
+    """It takes over a second, and help must come at once."""
+    code = "import sys, countersign.agent_client.cli; print([m for m in ('temporalio', 'rich') if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_help_comes_at_once():
+    """Best of three under 0.5 s, so that a busy machine does not decide."""
+    took_s = []
+    for _ in range(3):
+        began_s = time.perf_counter()
+        subprocess.run(
+            [sys.executable, "-c", "from countersign.agent_client.cli import app; app(['--help'])"], check=True
+        )
+        took_s.append(time.perf_counter() - began_s)
+    assert min(took_s) < 0.5

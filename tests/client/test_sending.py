@@ -1,0 +1,104 @@
+"""An update is sent until its outcome is known: again when no reply came, never after a refusal."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+
+import pytest
+from temporalio.client import WorkflowExecutionStatus, WorkflowUpdateRPCTimeoutOrCancelledError
+from tests.client.fake_temporal import FakeTemporal, lost_update, refused_update, rpc_error
+
+from countersign.agent_client.errors import (
+    AccessDeniedError,
+    NoReplyError,
+    SessionEndedError,
+    SessionNotFoundError,
+)
+from countersign.agent_client.sending import Update, deliver
+from countersign.agent_core.errors import AnswerRefused
+
+PATIENT = timedelta(seconds=5)
+IMPATIENT = timedelta(milliseconds=30)
+ANSWER = Update("s", "answer", [1], "answer-1")
+
+
+async def send(temporal, patience=PATIENT, wait_long=False):
+    """Deliver the answer."""
+    return await deliver(temporal, ANSWER, patience, wait_long=wait_long)
+
+
+def described(status, workflow_type="AgentSession"):
+    """What Temporal says of a session."""
+    return SimpleNamespace(workflow_type=workflow_type, status=status, close_time=datetime(2026, 1, 1, tzinfo=UTC))
+
+
+@pytest.mark.parametrize(
+    "trouble", [lost_update(), WorkflowUpdateRPCTimeoutOrCancelledError(), rpc_error("UNAVAILABLE")]
+)
+@pytest.mark.parametrize("wait_long", [False, True])
+async def test_without_a_reply_the_same_update_is_sent_again(trouble, wait_long):
+    """The id stays, so that the session takes it once."""
+    temporal = FakeTemporal(trouble, trouble, "taken")
+    assert await send(temporal, wait_long=wait_long) == "taken"
+    assert temporal.sent == [("answer", [1], "answer-1")] * 3
+
+
+async def test_a_refusal_is_final_and_keeps_its_code():
+    """What the session refused is not pressed on it."""
+    temporal = FakeTemporal(refused_update("already_answered"))
+    with pytest.raises(AnswerRefused) as caught:
+        await send(temporal)
+    assert caught.value.code == "already_answered"
+    assert len(temporal.sent) == 1
+
+
+async def test_a_session_that_has_ended_says_how():
+    """ "Not found" is looked into, once."""
+    temporal = FakeTemporal(rpc_error("NOT_FOUND"), described=described(WorkflowExecutionStatus.TERMINATED))
+    with pytest.raises(SessionEndedError, match="terminated at 2026-01-01") as caught:
+        await send(temporal)
+    assert caught.value.status == "terminated"
+
+
+async def test_a_session_between_two_runs_gets_the_update_again():
+    """Continue-as-new is no end."""
+    temporal = FakeTemporal(rpc_error("NOT_FOUND"), "taken", described=described(WorkflowExecutionStatus.RUNNING))
+    assert await send(temporal) == "taken"
+
+
+async def test_a_session_that_never_was_is_not_found():
+    """The message says where it was looked for."""
+    temporal = FakeTemporal(rpc_error("NOT_FOUND"), described=rpc_error("NOT_FOUND"))
+    with pytest.raises(SessionNotFoundError, match="namespace 'default'"):
+        await send(temporal)
+
+
+async def test_a_workflow_of_another_type_is_no_session():
+    """Answers go to sessions only."""
+    other = described(WorkflowExecutionStatus.RUNNING, "Payroll")
+    with pytest.raises(SessionNotFoundError, match="type Payroll"):
+        await send(FakeTemporal(rpc_error("NOT_FOUND"), described=other))
+
+
+async def test_denied_access_is_not_tried_again():
+    """Credentials don't get better by waiting."""
+    with pytest.raises(AccessDeniedError, match="TEMPORAL_API_KEY"):
+        await send(FakeTemporal(rpc_error("PERMISSION_DENIED")))
+
+
+@pytest.mark.parametrize("outcome", [None, rpc_error("UNAVAILABLE")])
+async def test_patience_ends_and_says_that_the_outcome_is_unknown(outcome):
+    """Neither "taken" nor "refused" is claimed."""
+    with pytest.raises(NoReplyError, match="may or may not have been taken"):
+        await send(FakeTemporal(outcome), patience=IMPATIENT)
+
+
+async def test_a_cancel_of_the_caller_stays_a_cancel():
+    """Temporal's client turns it into a timeout of its own, which would be sent again."""
+    temporal = FakeTemporal(None, "must not be reached")
+    task = asyncio.create_task(send(temporal))
+    await temporal.reached.wait()
+    task.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await task
+    assert len(temporal.sent) == 1

@@ -1,0 +1,67 @@
+"""What a session is started with."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from countersign.agent_client.starting import check_session_id, new_session_id, session_options, start_argument
+from countersign.agent_core.errors import PayloadTooLargeError
+from countersign.agent_core.wire import MAX_VALUE_BYTES, Limits
+
+NONE_GIVEN: dict[str, Any] = {"lifetime": "turn", "resume": "each", "limits": None, "invocation_state": None}
+
+
+def test_a_fresh_id_names_the_agent_and_is_new_every_time():
+    """Ids can be read in a list of workflows."""
+    first, second = new_session_id("janitor"), new_session_id("janitor")
+    assert first.startswith("janitor-")
+    assert first != second
+
+
+@pytest.mark.parametrize("bad", ["", "a b", "a\nb", "\x1b[2J", "x" * 201])
+def test_an_id_that_cannot_be_typed_is_refused(bad):
+    """Ids stand in commands that people paste."""
+    with pytest.raises(ValueError, match="session id"):
+        check_session_id(bad)
+
+
+def test_options_that_are_not_given_are_left_to_the_session():
+    """Defaults have one owner."""
+    assert session_options(**NONE_GIVEN, deadline=None) == {"lifetime": "turn", "resume": "each"}
+
+
+def test_durations_travel_in_seconds():
+    """The wire knows no timedelta."""
+    options = session_options(**NONE_GIVEN, handover_after=timedelta(0), deadline=timedelta(hours=1))
+    assert (options["handover_after_s"], options["deadline_s"]) == (0, 3600)
+
+
+def test_limits_may_be_an_object_or_plain_json():
+    """Both spellings send the same."""
+    given = {**NONE_GIVEN, "limits": Limits(turns=3)}
+    assert session_options(**given)["limits"] == session_options(**{**given, "limits": {"turns": 3}})["limits"]
+
+
+@pytest.mark.parametrize("bad", [{"limits": {"turns": 0}}, {"lifetime": "day"}, {"deadline": timedelta(0)}])
+def test_an_option_out_of_range_is_refused_by_name(bad):
+    """The message names the option in one line."""
+    with pytest.raises(ValueError, match=next(iter(bad))) as caught:
+        session_options(**{**NONE_GIVEN, **bad})
+    assert "\n" not in str(caught.value)
+
+
+def test_the_argument_carries_protocol_agent_prompt_and_options_flat():
+    """This is the wire contract that any language speaks."""
+    assert start_argument("janitor", "clean up", {"lifetime": "open"}) == {
+        "protocol": 1,
+        "agent": "janitor",
+        "prompt": "clean up",
+        "lifetime": "open",
+    }
+
+
+def test_a_prompt_over_the_limit_is_refused_before_it_is_sent():
+    """Temporal would refuse it later and less clearly."""
+    with pytest.raises(PayloadTooLargeError, match="at most"):
+        start_argument("janitor", "x" * MAX_VALUE_BYTES, {})

@@ -1,0 +1,47 @@
+"""Foreign text on a terminal: seen, and unable to do anything."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from countersign.agent_client.cli.terminal import command, visible, visible_json, visible_lines
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("plain Ünïcødé 漢字", "plain Ünïcødé 漢字"),
+        ("\x1b[2J\x1b]0;title\x07", "\\u001b[2J\\u001b]0;title\\u0007"),
+        ("\u009b31m", "\\u009b31m"),
+        ("safe\u202egnp.exe", "safe\\u202egnp.exe"),
+        ("a\u200bb\u2066c", "a\\u200bb\\u2066c"),
+        ("one\r\ntwo", "one\\u000d\\ntwo"),
+        ("tag\U000e0041", "tag\\udb40\\udc41"),
+        ("\u3164\u00a0", "\\u3164\\u00a0"),
+    ],
+)
+def test_what_cannot_be_seen_is_shown_as_its_escape(text, shown):
+    """ESC, C0, C1, bidi, zero-width, tags and blank letters all show."""
+    assert visible(text) == shown
+
+
+@given(st.text())
+def test_nothing_that_is_shown_moves_a_cursor(text):
+    """Whatever comes in, one printable line comes out."""
+    assert visible(text).isprintable()
+
+
+def test_every_line_of_foreign_text_stands_behind_a_bar():
+    """A model can't write a line that looks like this command's own."""
+    shown = visible_lines("done\n$ countersign approve --all\r> yes")
+    assert all(line.startswith("  │ ") for line in shown.split("\n"))
+
+
+def test_json_types_can_be_told_apart():
+    """The text "3" and the number 3 look different to the person who signs."""
+    assert visible_json({"a": "3", "b": 3}) == '  │ {\n  │   "a": "3",\n  │   "b": 3\n  │ }'
+
+
+def test_a_command_can_be_pasted_whatever_the_id_is():
+    """An id with a shell's characters stays one word."""
+    assert command("show", "x; rm -rf ~") == "countersign show 'x; rm -rf ~'"
