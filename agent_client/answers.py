@@ -83,13 +83,11 @@ def _body(item: object) -> JsonObject:
     return body
 
 
-def is_answer_batch(content: object) -> bool:
-    """True for a list of `interruptResponse` blocks: what `invoke` takes beside a prompt."""
-    blocks = [content] if isinstance(content, dict) else content
-    return (
-        isinstance(blocks, list)
-        and bool(blocks)
-        and all(isinstance(block, dict) and "interruptResponse" in block for block in blocks)
+def is_answer_batch(content: object) -> TypeGuard[OneAnswer | list[OneAnswer]]:
+    """True for answers in any form that `answer_blocks` takes: what `invoke` takes beside a prompt."""
+    items = content if isinstance(content, list) else [content]
+    return bool(items) and all(
+        _is_pair(item) or (isinstance(item, dict) and "interruptResponse" in item) for item in items
     )
 
 

@@ -20,7 +20,7 @@ from countersign.agent_client.ending import result_of
 from countersign.agent_client.errors import AgentRunError, SessionEndedError
 from countersign.agent_client.reading import SessionReader
 from countersign.agent_client.sending import DEFAULT_PATIENCE, Update, backoff_s, deliver, uncancelled
-from countersign.agent_client.starting import checked
+from countersign.agent_client.starting import checked, checked_prompt
 from countersign.agent_client.translation import end_of, translated
 from countersign.agent_core.errors import AnswerRefused
 from countersign.agent_core.json_values import JsonObject, JsonValue
@@ -115,19 +115,19 @@ class SessionHandle:
 
     async def prompt(self, content: PromptContent) -> None:
         """Queue a prompt and don't wait."""
-        await self._signal(PROMPT_SIGNAL, checked(content, "the prompt"))
+        await self._signal(PROMPT_SIGNAL, checked_prompt(content))
 
-    async def invoke(self, content: PromptContent | Sequence[OneAnswer]) -> SessionResult:
+    async def invoke(self, content: PromptContent | OneAnswer | Sequence[OneAnswer]) -> SessionResult:
         """Send a prompt, or answers, and wait until the loop stops again, like calling the agent.
 
         Args:
-            content: Text, content blocks, or interruptResponse blocks.
+            content: Text or content blocks; or answers, as `answer` takes them.
 
         Raises:
             AnswerRefused: Refused, with a code; nothing has changed.
             AgentRunError: The turn failed.
         """
-        sent = checked(answer_blocks(content) if is_answer_batch(content) else content, "the prompt")  # type: ignore[arg-type]  # told apart by is_answer_batch
+        sent = checked_prompt(answer_blocks(content) if is_answer_batch(content) else content)
         got = await self._deliver(INVOKE_UPDATE, sent, wait_long=True)
         while isinstance(got, dict) and got.get("moved"):
             got = await self._deliver(INVOKE_UPDATE, {"turn": got["turn"]}, wait_long=True)
@@ -164,13 +164,14 @@ class SessionHandle:
         """An open question.
 
         Raises:
-            AnswerRefused: With code "unknown", if no open question has that id.
+            AnswerRefused: With code "unknown_interrupt", if no open question has that id.
         """
         for question in await self.interrupts():
             if question.id == interrupt_id:
                 return question
         raise AnswerRefused(
-            "unknown", f"session {self.id!r} has no open question {interrupt_id!r}; see: countersign show {self.id}"
+            "unknown_interrupt",
+            f"session {self.id!r} has no open question {interrupt_id!r}; see: countersign show {self.id}",
         )
 
     async def status(self) -> JsonObject:

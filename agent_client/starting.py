@@ -13,6 +13,9 @@ from countersign.agent_core.wire import MAX_VALUE_BYTES, PROTOCOL, Limits, Promp
 Lifetime = Literal["turn", "open"]
 Resume = Literal["each", "all"]
 
+MAX_PROMPT_BYTES = MAX_VALUE_BYTES // 3
+"""As in `agent_core.answers.check_prompt`, which refuses what is larger."""
+
 _MAX_ID_CHARS = 200
 
 
@@ -31,18 +34,31 @@ def check_session_id(session_id: str) -> None:
         raise ValueError(f"session id {session_id!r}: use 1 to {_MAX_ID_CHARS} printable characters without spaces")
 
 
-def checked(value: JsonValue, what: str) -> JsonValue:
+def checked(value: JsonValue, what: str, limit: int = MAX_VALUE_BYTES) -> JsonValue:
     """The value, if it is JSON and small enough to be sent.
 
     Raises:
         TypeError: If it is not JSON.
-        PayloadTooLargeError: Over `MAX_VALUE_BYTES`.
+        PayloadTooLargeError: Over the limit in bytes.
     """
     check_json(value, what)
     size = json_size(value)
-    if size > MAX_VALUE_BYTES:
-        raise PayloadTooLargeError(what, size, MAX_VALUE_BYTES)
+    if size > limit:
+        raise PayloadTooLargeError(what, size, limit)
     return value
+
+
+def checked_prompt(content: Any) -> JsonValue:
+    """A prompt that a session takes: not empty, JSON, and a third of what can be sent, so that it travels on.
+
+    Raises:
+        ValueError: If it is empty.
+        TypeError: If it is not JSON.
+        PayloadTooLargeError: Over the limit.
+    """
+    if not content or (isinstance(content, str) and not content.strip()):
+        raise ValueError("the prompt is empty; say what the agent is to do")
+    return checked(content, "the prompt", MAX_PROMPT_BYTES)
 
 
 def session_options(
@@ -90,7 +106,5 @@ def start_argument(agent: str, prompt: PromptContent, options: JsonObject) -> Js
     """
     if not agent:
         raise ValueError("no agent given; name one that a worker serves")
-    if not prompt:
-        raise ValueError("the prompt is empty; say what the agent is to do")
-    argument = {"protocol": PROTOCOL, "agent": agent, "prompt": prompt, **options}
+    argument = {"protocol": PROTOCOL, "agent": agent, "prompt": checked_prompt(prompt), **options}
     return dict(checked(argument, "the session's start"))

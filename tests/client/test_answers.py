@@ -78,4 +78,4 @@ def test_ids_of_two_answers_differ_though_their_content_is_the_same():
 def test_a_prompt_is_not_taken_for_answers(content, expected):
     """`invoke` tells prompts from answers by their blocks."""
     assert is_answer_batch(content) is expected
-    assert is_answer_batch([answer_block("a", 1)])
+    assert is_answer_batch([answer_block("a", 1), ("b", 2)])
