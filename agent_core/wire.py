@@ -317,6 +317,7 @@ class SessionOptions(Wire):
     deadline_s: float | None = Field(default=None, gt=0, description="of each question; the worker's default if None")
     approval_ttl_s: float = Field(default=86_400.0, gt=0)
     cycle_overrun_s: float = Field(default=86_400.0, gt=0, description="when a cycle counts as stuck")
+    continue_after_events: int | None = Field(default=None, gt=0, description="history events before continue-as-new")
 
 
 class SessionResult(Wire):

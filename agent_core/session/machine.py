@@ -50,13 +50,26 @@ class Session:
         Raises:
             AnswerRefused: If it is unusable, or the session waits for answers or is closed.
         """
+        blocks = self.check_prompt(content)
+        self.state.prompts.append(QueuedPrompt(messages=[user_message(blocks)]))
+        self._note(now, "prompt_queued")
+
+    def check_prompt(self, content: Any) -> list[JsonObject]:
+        """What `prompt` checks, without changing anything.
+
+        Raises:
+            AnswerRefused: As `prompt` does.
+        """
         self._check_open()
         blocks = check_prompt(content)
+        if self.state.options.lifetime == "turn" and self.state.turn > 0:
+            raise AnswerRefused(
+                "closed", f"session {self.state.session_id} has one turn only; start it with lifetime open"
+            )
         if self.state.pending is not None and self.state.status == "waiting":
             ids = ", ".join(question.id for question in self.open_questions())
             raise AnswerRefused("interrupted", f"the session waits for answers to {ids}; answer them, or stop the turn")
-        self.state.prompts.append(QueuedPrompt(messages=[user_message(blocks)]))
-        self._note(now, "prompt_queued")
+        return blocks
 
     def answer(self, raw: Any, now: datetime, channel: str) -> AnswerReceipt:
         """Take answers, all of them or none.
@@ -69,10 +82,9 @@ class Session:
         Raises:
             AnswerRefused: If one of them can't be taken; then nothing has changed.
         """
-        self._check_open()
-        answers = parse_answers(raw)
+        answers = self.check_answers(raw, now)
         self.expire(now)
-        questions = [self._question_for(answer) for answer in answers]
+        questions = [self._question_for(answer, now) for answer in answers]
         accepted: list[AcceptedAnswer] = []
         for question, answer in zip(questions, answers, strict=True):
             fresh = question.status == "open"
@@ -87,7 +99,19 @@ class Session:
             accepted.append(AcceptedAnswer(id=question.id, name=question.name, status=status))
         return AnswerReceipt(accepted=accepted, open=[question.id for question in self.open_questions()])
 
-    def _question_for(self, answer: ParsedAnswer) -> Question:
+    def check_answers(self, raw: Any, now: datetime) -> list[ParsedAnswer]:
+        """What `answer` checks, without changing anything.
+
+        Raises:
+            AnswerRefused: As `answer` does.
+        """
+        self._check_open()
+        answers = parse_answers(raw)
+        for answer in answers:
+            self._question_for(answer, now)
+        return answers
+
+    def _question_for(self, answer: ParsedAnswer, now: datetime) -> Question:
         """The question that an answer is for, if it may be taken."""
         pending = self.state.pending
         question = next((q for q in pending.questions if q.id == answer.interrupt_id), None) if pending else None
@@ -105,7 +129,8 @@ class Session:
             raise AnswerRefused(
                 "already_answered", f"{question.id} was already answered by {who} at {question.answer.at}"
             )
-        if question.status == "expired":
+        overdue = question.deadline is not None and datetime.fromisoformat(question.deadline) <= now
+        if question.status == "expired" or (question.status == "open" and overdue):
             raise AnswerRefused(
                 "expired", f"{question.id} expired at {question.deadline}; it can't be answered any more"
             )

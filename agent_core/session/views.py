@@ -1,0 +1,121 @@
+"""How a session looks from outside: plain JSON, and Markdown for the Temporal UI."""
+
+from typing import Any
+
+from countersign.agent_core.json_values import JsonObject, canonical_json, json_size
+from countersign.agent_core.session.machine import Session
+from countersign.agent_core.wire import Question
+
+PAGE_BYTES = 500_000
+CARDS_BYTES = 8_000
+_SHOWN_CHARS = 300
+
+
+def public_status(session: Session) -> str:
+    """One word: "running", "waiting", "idle" or "closed"."""
+    state = session.state
+    if state.status == "running" or state.go_on or state.resume_due or state.prompts:
+        return "running"
+    if state.status == "waiting":
+        return "waiting"
+    return "closed" if session.done else "idle"
+
+
+def status(session: Session) -> JsonObject:
+    """What a session does now."""
+    state, deadline = session.state, session.next_deadline()
+    return {
+        "session_id": state.session_id,
+        "agent": state.agent,
+        "status": public_status(session),
+        "since": state.since,
+        "turn": state.turn,
+        "cycle": state.cycle,
+        "lifetime": state.options.lifetime,
+        "open_questions": len(session.open_questions()),
+        "next_deadline": deadline.isoformat() if deadline else None,
+        "queued_prompts": len(state.prompts),
+        "stop_reason": state.last.stop_reason if state.last else None,
+        "error": state.last.error.model_dump() if state.last and state.last.error else None,
+    }
+
+
+def questions(session: Session, *, every: bool = False) -> list[JsonObject]:
+    """The open questions, or all of the pending batch."""
+    pending = session.state.pending
+    found = pending.questions if pending and every else session.open_questions()
+    return [question.model_dump(mode="json") for question in found]
+
+
+def transcript(session: Session, start: int) -> JsonObject:
+    """A page of the conversation from message `start` on: `{"messages", "next", "total"}`."""
+    messages = session.conversation()
+    page: list[Any] = []
+    size = 0
+    for message in messages[max(0, start) :]:
+        size += json_size(message)
+        if page and size > PAGE_BYTES:
+            break
+        page.append(message)
+    following = max(0, start) + len(page)
+    return {"messages": page, "next": following if following < len(messages) else None, "total": len(messages)}
+
+
+def audit(session: Session) -> list[JsonObject]:
+    """The audit trail, oldest first, as far as it can be sent."""
+    lines = [entry.model_dump(mode="json") for entry in session.state.audit]
+    while lines and json_size(lines) > PAGE_BYTES:
+        lines = lines[len(lines) // 4 + 1 :]
+    return lines
+
+
+def cards(session: Session) -> list[JsonObject]:
+    """Compact question cards for the memo; what does not fit is cut, and cards past the limit are left out."""
+    found: list[JsonObject] = []
+    for question in session.open_questions():
+        card = {
+            "id": question.id,
+            "name": question.name[:_SHOWN_CHARS],
+            "calls": [{"tool": call.tool, "input": _short(call.input)} for call in question.calls[:5]],
+            "reason": _short(question.reason),
+            "digest": question.digest,
+            "answers": question.answers if json_size(question.answers) <= _SHOWN_CHARS else {},
+            "asked_at": question.asked_at,
+            "deadline": question.deadline,
+        }
+        if json_size([*found, card]) > CARDS_BYTES:
+            break
+        found.append(card)
+    return found
+
+
+def details(session: Session) -> str:
+    """What waits, since when, until when, and how to answer: Markdown for the Temporal UI."""
+    waiting = session.open_questions()
+    if not waiting:
+        return f"**{session.state.agent}**: {public_status(session)}, turn {session.state.turn}"
+    lines = [f"**{session.state.agent}** waits for {len(waiting)} answer{'s' if len(waiting) > 1 else ''}"]
+    for question in waiting[:10]:
+        lines += ["", *_question_lines(session.state.session_id, question)]
+    return "\n".join(lines)
+
+
+def _question_lines(session_id: str, question: Question) -> list[str]:
+    calls = "; ".join(f"{_plain(call.tool)} {_plain(_short(call.input))}" for call in question.calls[:5])
+    return [
+        f"- `{_plain(question.name)}`: {calls}",
+        f"  - reason: `{_plain(_short(question.reason))}`",
+        f"  - asked at {question.asked_at}, until {question.deadline}",
+        f"  - `countersign approve {session_id} {question.id}`",
+        f"  - `countersign deny {session_id} {question.id}`",
+    ]
+
+
+def _short(value: Any) -> str:
+    text = value if isinstance(value, str) else canonical_json(value)
+    return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"
+
+
+def _plain(text: str) -> str:
+    """Text that can't leave its place in Markdown: whoever wrote it may be a model."""
+    return "".join(char if char.isprintable() and char not in "`<>|[]" else "·" for char in text)

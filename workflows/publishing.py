@@ -1,0 +1,76 @@
+"""What a session shows to those who do not ask it: search attributes, memo, and the Temporal UI's details."""
+
+from datetime import timedelta
+from typing import Any
+
+from temporalio import workflow
+from temporalio.common import RetryPolicy, SearchAttributeKey, SearchAttributeUpdate
+from temporalio.exceptions import ActivityError
+
+from countersign.agent_core.session import Session, views
+from countersign.agent_core.wire import (
+    MEMO_QUESTIONS,
+    SEARCH_AGENT,
+    SEARCH_APPROVERS,
+    SEARCH_ATTRIBUTES_ACTIVITY,
+    SEARCH_DEADLINE,
+    SEARCH_PENDING,
+    SEARCH_STATUS,
+)
+
+_AGENT = SearchAttributeKey.for_keyword(SEARCH_AGENT)
+_STATUS = SearchAttributeKey.for_keyword(SEARCH_STATUS)
+_PENDING = SearchAttributeKey.for_int(SEARCH_PENDING)
+_APPROVERS = SearchAttributeKey.for_keyword_list(SEARCH_APPROVERS)
+_DEADLINE = SearchAttributeKey.for_datetime(SEARCH_DEADLINE)
+
+
+class Publisher:
+    """Keeps the outside view of one session up to date; sends only what has changed.
+
+    Args:
+        session: The session.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._existing: frozenset[str] = frozenset()
+        self._shown: tuple[Any, ...] = ()
+
+    async def learn(self) -> None:
+        """Ask which search attributes exist: an unknown one would fail the workflow task for ever."""
+        try:
+            names: list[str] = await workflow.execute_local_activity(
+                SEARCH_ATTRIBUTES_ACTIVITY,
+                result_type=list[str],
+                start_to_close_timeout=timedelta(seconds=5),
+                retry_policy=RetryPolicy(maximum_attempts=2),
+            )
+        except ActivityError:
+            names = []
+        self._existing = frozenset(names)
+
+    def publish(self) -> None:
+        """Show the session as it is now, if that is not what is shown already."""
+        word = views.public_status(self._session)
+        ids = tuple(question.id for question in self._session.open_questions())
+        workflow.set_current_details(views.details(self._session))
+        if (word, ids) == self._shown:
+            return
+        asked_before = self._shown[1] if self._shown else None
+        self._shown = (word, ids)
+        changes = [change for change in self._attributes(word, len(ids)) if change.key.name in self._existing]
+        if changes:
+            workflow.upsert_search_attributes(changes)
+        if ids != (asked_before or ()) or (asked_before is None and workflow.info().continued_run_id):
+            workflow.upsert_memo({MEMO_QUESTIONS: views.cards(self._session)})
+
+    def _attributes(self, word: str, waiting: int) -> list[SearchAttributeUpdate[Any]]:
+        deadline = self._session.next_deadline()
+        return [
+            _AGENT.value_set(self._session.state.agent),
+            _STATUS.value_set(word),
+            _PENDING.value_set(waiting),
+            _APPROVERS.value_set([]) if waiting else _APPROVERS.value_unset(),
+            _DEADLINE.value_set(deadline) if deadline else _DEADLINE.value_unset(),
+        ]

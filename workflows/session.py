@@ -1,0 +1,344 @@
+"""`AgentSession`: the entity that people talk to. It waits, for prompts, answers and deadlines.
+
+It runs no user code, so nothing that waits can break when policy code changes. All decisions are
+in `agent_core.session`; this file turns them into children, activities, timers and views.
+"""
+
+import asyncio
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from pydantic import ValidationError
+from temporalio import workflow
+from temporalio.common import RawValue, RetryPolicy
+from temporalio.exceptions import ActivityError, ApplicationError, ChildWorkflowError, FailureError
+
+from countersign.agent_core.answers import check_prompt
+from countersign.agent_core.errors import AnswerRefused, PayloadTooLargeError
+from countersign.agent_core.json_values import JsonObject, json_size
+from countersign.agent_core.session import Session, SessionState, views
+from countersign.agent_core.wire import (
+    ANSWER_UPDATE,
+    AUDIT_QUERY,
+    CLOSE_UPDATE,
+    CYCLE_WORKFLOW,
+    INTERRUPTS_QUERY,
+    INVOKE_UPDATE,
+    MAX_TASK_BYTES,
+    MAX_VALUE_BYTES,
+    PROMPT_SIGNAL,
+    READ_CYCLE_ACTIVITY,
+    RESPOND_SIGNAL,
+    SESSION_WORKFLOW,
+    STATUS_QUERY,
+    STOP_SIGNAL,
+    TRANSCRIPT_QUERY,
+    CycleInput,
+    CycleOutcome,
+    ErrorInfo,
+    Recovery,
+    SessionOptions,
+    SessionResult,
+)
+from countersign.workflows.intake import decoded
+from countersign.workflows.publishing import Publisher
+from countersign.workflows.updates import Updates
+
+READ_RETRY = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_attempts=20)
+HISTORY_EVENTS = 10_000
+"""Events after which a session continues as new even if the server has not suggested it."""
+
+
+def _opening(start: Any) -> Session:
+    """A session from the argument of its workflow: a start, or the state of the run before.
+
+    Raises:
+        ApplicationError: If it can't be read, naming the fault.
+    """
+    try:
+        given = decoded(start)
+        if not isinstance(given, dict):
+            raise ValueError(f"the argument must be an object, not {type(given).__name__}")
+        if "continued" in given:
+            return Session(SessionState.model_validate(given["continued"]))
+        options = SessionOptions.model_validate(given)
+        agent = given.get("agent")
+        if not isinstance(agent, str) or not agent:
+            raise ValueError(f"agent must be the name of an agent, not {agent!r}")
+        session = Session(SessionState(session_id=workflow.info().workflow_id, agent=agent, options=options))
+        if options.lifetime == "turn" or given.get("prompt") is not None:
+            check_prompt(given.get("prompt"))
+            session.prompt(given.get("prompt"), workflow.now())
+        return session
+    except (ValueError, ValidationError, AnswerRefused) as error:
+        raise ApplicationError(
+            f"the session can't be started: {error}", type="InvalidStart", non_retryable=True
+        ) from error
+
+
+@workflow.defn(name=SESSION_WORKFLOW, sandboxed=False)
+class AgentSession:
+    """One session; its workflow id is the session's id."""
+
+    @workflow.init
+    def __init__(self, start: RawValue | None = None, *rest: Any) -> None:
+        self._fault: ApplicationError | None = None
+        try:
+            self._session = _opening(start)
+        except ApplicationError as error:
+            self._fault = error
+            self._session = Session(SessionState(session_id=workflow.info().workflow_id, agent="unknown"))
+        self._woken = False
+        self._child: workflow.ChildWorkflowHandle[Any, CycleOutcome] | None = None
+        self._publisher = Publisher(self._session)
+        self._updates = Updates(self._session, self._wake)
+
+    @workflow.run
+    async def run(self, start: RawValue | None = None, *rest: Any) -> SessionResult:
+        """Live until the turn is over (lifetime "turn") or the session is closed (lifetime "open").
+
+        Raises:
+            ApplicationError: If the start can't be read, or the only turn failed.
+        """
+        if self._fault is not None:
+            raise self._fault
+        await self._publisher.learn()
+        try:
+            await self._live()
+        except asyncio.CancelledError:
+            self._session.stop(workflow.now(), "the workflow was cancelled")
+            self._session.close(workflow.now())
+            self._publisher.publish()
+            raise
+        self._session.state.status = "closed"
+        self._publisher.publish()
+        self._wake()
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        return self._ended()
+
+    async def _live(self) -> None:
+        while True:
+            self._session.expire(workflow.now())
+            given = self._session.next_cycle(workflow.now())
+            self._publisher.publish()
+            if given is not None:
+                await self._run_cycle(given)
+            elif self._session.done:
+                return
+            elif self._should_continue_as_new():
+                await self._continue_as_new()
+            else:
+                await self._wait()
+
+    def _ended(self) -> SessionResult:
+        result = self._session.result()
+        if result.error is not None and self._session.state.options.lifetime == "turn":
+            raise ApplicationError(
+                f"{result.error.origin}: {result.error.message}" if result.error.origin else result.error.message,
+                result.model_dump(mode="json"),
+                type=result.error.type,
+                non_retryable=True,
+            )
+        return result
+
+    async def _wait(self) -> None:
+        """Sleep until something comes in, a question expires, or an idle session's time is over."""
+        now, deadline = workflow.now(), self._session.next_deadline()
+        idle = self._session.state.status == "idle"
+        if idle:
+            deadline = now + timedelta(seconds=self._session.state.options.idle_timeout_s)
+        self._woken = False
+        try:
+            timeout = max(deadline - now, timedelta(0)) if deadline else None
+            await workflow.wait_condition(lambda: self._woken, timeout=timeout)
+        except TimeoutError:
+            if idle and not self._woken:
+                self._session.close(workflow.now())
+
+    def _wake(self) -> None:
+        self._woken = True
+
+    # Cycles
+
+    async def _run_cycle(self, given: CycleInput) -> None:
+        argument = given.model_dump(mode="json")
+        pieces = [piece for piece in self._session.state.pieces() if piece]
+        sizes = [json_size(argument), *(json_size(piece) for piece in pieces)]
+        if sum(sizes) > MAX_TASK_BYTES or max(sizes) > MAX_VALUE_BYTES:
+            error = PayloadTooLargeError("the session (conversation, questions and state)", sum(sizes), MAX_TASK_BYTES)
+            self._session.fail_turn(ErrorInfo(type=type(error).__name__, message=str(error)), workflow.now())
+            return
+        child_id = f"{given.session_id}/cycle-{given.cycle}"
+        try:
+            self._child = await workflow.start_child_workflow(
+                CYCLE_WORKFLOW,
+                args=[argument, *pieces],
+                id=child_id,
+                result_type=CycleOutcome,
+                execution_timeout=timedelta(seconds=self._session.state.options.cycle_overrun_s),
+                static_summary=_summary(given),
+            )
+            outcome = await self._child
+        except (ChildWorkflowError, FailureError) as error:
+            await self._recover(given, child_id, _reason(error))
+        except asyncio.CancelledError:
+            self._session.state.stopping = True
+            await self._recover(given, child_id, "the session's workflow was cancelled")
+            raise
+        else:
+            self._session.finish_cycle(outcome, workflow.now())
+        finally:
+            self._child = None
+
+    async def _recover(self, given: CycleInput, child_id: str, reason: str) -> None:
+        """Read what a failed cycle had finished, and go on from there."""
+        run_id = self._child.first_execution_run_id if self._child else None
+        try:
+            recovery: Recovery = await workflow.execute_activity(
+                READ_CYCLE_ACTIVITY,
+                args=[child_id, run_id, reason],
+                result_type=Recovery,
+                start_to_close_timeout=timedelta(seconds=30),
+                retry_policy=READ_RETRY,
+                summary=f"what {child_id} had finished",
+            )
+        except ActivityError as error:
+            text = f"cycle {given.cycle} failed ({reason}), and its history can't be read ({error.cause or error})"
+            self._session.fail_turn(ErrorInfo(type="CycleFailed", message=text), workflow.now())
+            return
+        self._session.recover(recovery, given, workflow.now())
+
+    # Continue-as-new
+
+    def _should_continue_as_new(self) -> bool:
+        info, options = workflow.info(), self._session.state.options
+        limit = options.continue_after_events or HISTORY_EVENTS
+        return info.is_continue_as_new_suggested() or info.get_current_history_length() >= limit
+
+    async def _continue_as_new(self) -> None:
+        """Start a new run with everything that this one holds; waiting invokes are told to ask there."""
+        self._updates.move()
+        await workflow.wait_condition(workflow.all_handlers_finished)
+        workflow.continue_as_new({"continued": self._session.state.model_dump(mode="json")})
+
+    # Signals: tolerant, what can't be used is recorded
+
+    @workflow.signal(name=RESPOND_SIGNAL)
+    def respond(self, raw: RawValue) -> None:
+        """Take answers to open questions."""
+        self._take("respond", raw, lambda value: self._session.answer(value, workflow.now(), "signal"))
+
+    @workflow.signal(name=PROMPT_SIGNAL)
+    def prompt(self, raw: RawValue) -> None:
+        """Queue a prompt."""
+        self._take("prompt", raw, lambda value: self._session.prompt(_content(value), workflow.now()))
+
+    @workflow.signal(name=STOP_SIGNAL)
+    async def stop(self, _: RawValue) -> None:
+        """Stop the turn gracefully."""
+        self._session.stop(workflow.now())
+        self._wake()
+        if self._child is not None:
+            try:
+                await self._child.signal(STOP_SIGNAL, {})
+            except FailureError:
+                return  # it has ended meanwhile
+
+    @workflow.signal(dynamic=True)
+    def unknown(self, name: str, args: Sequence[RawValue]) -> None:
+        """Record a signal that nobody knows."""
+        self._session.refused(workflow.now(), name[:100], "malformed", "no such signal; send respond, prompt or stop")
+        self._wake()
+
+    def _take(self, what: str, raw: Any, use: Any) -> None:
+        try:
+            use(decoded(raw))
+        except AnswerRefused as refusal:
+            self._session.refused(workflow.now(), what, refusal.code, str(refusal))
+        except ValueError as error:
+            self._session.refused(workflow.now(), what, "malformed", str(error))
+        self._wake()
+
+    # Updates: validated, refused before they enter the history
+
+    @workflow.update(name=ANSWER_UPDATE)
+    def answer(self, raw: RawValue) -> JsonObject:
+        """Take answers; returns an `AnswerReceipt`."""
+        return self._updates.answer(decoded(raw))
+
+    @answer.validator
+    def check_answer(self, raw: RawValue) -> None:
+        """Refuse what `answer` would refuse."""
+        self._updates.check(raw, self._updates.check_answer)
+
+    @workflow.update(name=INVOKE_UPDATE)
+    async def invoke(self, raw: RawValue) -> JsonObject:
+        """Take a prompt or answers; returns a `SessionResult` when the loop stops again."""
+        return await self._updates.invoke(decoded(raw))
+
+    @invoke.validator
+    def check_invoke(self, raw: RawValue) -> None:
+        """Refuse what `invoke` would refuse."""
+        self._updates.check(raw, self._updates.check_invoke)
+
+    @workflow.update(name=CLOSE_UPDATE)
+    def close(self, raw: RawValue) -> JsonObject:
+        """Take nothing any more; the session ends when its turn is over."""
+        self._session.close(workflow.now())
+        self._wake()
+        return views.status(self._session)
+
+    @close.validator
+    def check_close(self, raw: RawValue) -> None:
+        """Any argument will do; a wrong number of them is refused."""
+
+    # Queries
+
+    @workflow.query(name=INTERRUPTS_QUERY)
+    def interrupts(self, given: Any = None) -> list[JsonObject]:
+        """The open questions; `{"all": true}` for those of the batch that are answered too."""
+        return views.questions(self._session, every=bool(_option(given, "all", False)))
+
+    @workflow.query(name=STATUS_QUERY)
+    def status(self, given: Any = None) -> JsonObject:
+        """What the session does."""
+        return views.status(self._session)
+
+    @workflow.query(name=TRANSCRIPT_QUERY)
+    def transcript(self, given: Any = None) -> JsonObject:
+        """A page of the conversation, from `{"start": n}` on."""
+        start = _option(given, "start", 0)
+        return views.transcript(self._session, start if isinstance(start, int) else 0)
+
+    @workflow.query(name=AUDIT_QUERY)
+    def audit(self, given: Any = None) -> list[JsonObject]:
+        """The audit trail."""
+        return views.audit(self._session)
+
+
+def _option(given: Any, key: str, default: Any) -> Any:
+    return given.get(key, default) if isinstance(given, dict) else default
+
+
+def _content(value: Any) -> Any:
+    """A prompt's content: as it is, or under "prompt"."""
+    return value["prompt"] if isinstance(value, dict) and "prompt" in value else value
+
+
+def _summary(given: CycleInput) -> str:
+    """A line for the Temporal UI: the cycle, and the tools that it resumes."""
+    tools = (
+        [str(block["toolUse"]["name"]) for block in given.pending.message["content"] if "toolUse" in block]
+        if given.pending
+        else []
+    )
+    counts = ", ".join(f"{name} ×{tools.count(name)}" for name in dict.fromkeys(tools))
+    return f"cycle {given.cycle}" + (f" · {counts}" if counts else "")
+
+
+def _reason(error: BaseException) -> str:
+    """Why a child failed, in one line: the innermost cause says most."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return f"{type(error).__name__}: {error}"[:500]

@@ -1,0 +1,166 @@
+"""The session's updates: checked before they enter the history, remembered for whoever sends them again."""
+
+from collections.abc import Callable
+from typing import Any
+
+from temporalio import workflow
+from temporalio.exceptions import ApplicationError
+
+from countersign.agent_core.errors import AnswerRefused
+from countersign.agent_core.json_values import JsonObject, digest
+from countersign.agent_core.session import Session
+from countersign.agent_core.session.state import REMEMBERED_UPDATES, RememberedUpdate
+from countersign.workflows.intake import decoded
+
+WAITING_INVOKES = 5
+"""Invokes that may wait at once; Temporal takes ten updates in flight, and answers must get through."""
+
+MOVED = "moved"
+
+
+class Updates:
+    """What updates do to a session.
+
+    Args:
+        session: The session.
+        wake: Called after each change.
+    """
+
+    def __init__(self, session: Session, wake: Callable[[], None]) -> None:
+        self._session = session
+        self._wake = wake
+        self._waiting = 0
+        self._moving = False
+
+    def move(self) -> None:
+        """The run is about to end: waiting invokes return, so that their clients ask the next run."""
+        self._moving = True
+
+    def check(self, raw: Any, check: Callable[[Any], None]) -> None:
+        """Refuse an update, before it enters the history.
+
+        Raises:
+            ApplicationError: With the refusal's code as its type.
+        """
+        try:
+            value = decoded(raw)
+            if not self._known(value):
+                check(value)
+        except AnswerRefused as refusal:
+            raise _refusal(refusal) from refusal
+        except ValueError as error:
+            raise _refusal(AnswerRefused("malformed", str(error))) from error
+
+    def check_answer(self, value: Any) -> None:
+        """What `answer` checks."""
+        self._session.check_answers(value, workflow.now())
+
+    def check_invoke(self, value: Any) -> None:
+        """What `invoke` checks."""
+        if self._waiting >= WAITING_INVOKES:
+            raise AnswerRefused(
+                "too_many_waiting", f"{WAITING_INVOKES} invokes wait already; use a signal, or wait for them"
+            )
+        kind, content = _invocation(value)
+        if kind == "responses":
+            self._session.check_answers(content, workflow.now())
+        elif kind == "prompt":
+            self._session.check_prompt(content)
+        elif not isinstance(content, int):
+            raise AnswerRefused("malformed", f"turn must be a number, not {content!r}")
+
+    def answer(self, value: Any) -> JsonObject:
+        """Take answers."""
+        known = self._remembered(value)
+        if known is not None:
+            return known
+        try:
+            receipt = self._session.answer(value, workflow.now(), "update").model_dump(mode="json")
+        except AnswerRefused as refusal:
+            raise _refusal(refusal) from refusal
+        self._remember(value, receipt)
+        self._wake()
+        return receipt
+
+    async def invoke(self, value: Any) -> JsonObject:
+        """Take a prompt or answers and wait until the loop stops again."""
+        known = self._remembered(value)
+        if known is not None:
+            return known
+        kind, content = _invocation(value)
+        now = workflow.now()
+        try:
+            if kind == "responses":
+                self._session.answer(content, now, "invoke")
+            elif kind == "prompt":
+                self._session.prompt(content, now)
+        except AnswerRefused as refusal:
+            raise _refusal(refusal) from refusal
+        turn = (
+            content
+            if kind == "turn"
+            else self._session.state.turn + (len(self._session.state.prompts) if kind == "prompt" else 0)
+        )
+        self._remember(value, {MOVED: True, "turn": turn})
+        self._wake()
+        self._waiting += 1
+        try:
+            await workflow.wait_condition(lambda: self._moving or self._stopped(turn))
+        finally:
+            self._waiting -= 1
+        if not self._stopped(turn):
+            return {MOVED: True, "turn": turn}
+        result = self._session.result().model_dump(mode="json")
+        self._remember(value, result)
+        return result
+
+    def _stopped(self, turn: int) -> bool:
+        """True once the loop has stopped in this turn, or a later one."""
+        state = self._session.state
+        if state.turn > turn or state.status == "closed":
+            return True
+        resting = state.status in ("waiting", "idle") and not state.go_on and not state.resume_due and not state.prompts
+        return state.turn == turn and resting
+
+    def _known(self, value: Any) -> bool:
+        return self._remembered(value) is not None
+
+    def _remembered(self, value: Any) -> JsonObject | None:
+        """The outcome of this very update, if it came before.
+
+        Raises:
+            AnswerRefused: If its id came before with other content.
+        """
+        info = workflow.current_update_info()
+        known = self._session.state.updates.get(info.id) if info else None
+        if known is None:
+            return None
+        if known.digest != digest(value):
+            raise AnswerRefused("update_id_reused", "this update id was used before, for other content; send a new id")
+        remembered: JsonObject = known.result
+        return remembered
+
+    def _remember(self, value: Any, result: JsonObject) -> None:
+        info = workflow.current_update_info()
+        updates = self._session.state.updates
+        if info is None:
+            return
+        updates.pop(info.id, None)
+        updates[info.id] = RememberedUpdate(digest=digest(value), result=result)
+        while len(updates) > REMEMBERED_UPDATES:
+            del updates[next(iter(updates))]
+
+
+def _invocation(value: Any) -> tuple[str, Any]:
+    """What an invoke carries: ("responses" | "prompt" | "turn", content)."""
+    if isinstance(value, dict):
+        for key in ("responses", "prompt", "turn"):
+            if key in value:
+                return key, value[key]
+    blocks = value if isinstance(value, list) else [value]
+    answers = any(isinstance(block, dict) and "interruptResponse" in block for block in blocks)
+    return ("responses" if answers else "prompt"), value
+
+
+def _refusal(refusal: AnswerRefused) -> ApplicationError:
+    return ApplicationError(str(refusal), type=refusal.code, non_retryable=True)
