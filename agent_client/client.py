@@ -15,6 +15,7 @@ from countersign.agent_client.errors import SessionExistsError
 from countersign.agent_client.sending import DEFAULT_PATIENCE, uncancelled
 from countersign.agent_client.session import SessionHandle
 from countersign.agent_client.starting import (
+    MEMO_AGENT,
     Lifetime,
     Resume,
     check_session_id,
@@ -140,6 +141,7 @@ class AgentClient:
                     id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
                     id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
                     # Shown in the clear to whoever may list workflows: the agent's name and nothing of the prompt.
+                    memo={MEMO_AGENT: argument["agent"]},
                     static_summary=str(argument["agent"]),
                     static_details=f"Agent session. In a shell: `countersign show {session_id}`",
                 )

@@ -17,7 +17,7 @@ from countersign.agent_client.answers import (
     verdict_block,
 )
 from countersign.agent_client.ending import result_of
-from countersign.agent_client.errors import AgentRunError, SessionEndedError
+from countersign.agent_client.errors import AgentRunError, NoWorkerError, SessionEndedError
 from countersign.agent_client.reading import SessionReader
 from countersign.agent_client.sending import DEFAULT_PATIENCE, Update, backoff_s, deliver, uncancelled
 from countersign.agent_client.starting import checked, checked_prompt
@@ -127,7 +127,11 @@ class SessionHandle:
             AnswerRefused: Refused, with a code; nothing has changed.
             AgentRunError: The turn failed.
         """
-        sent = checked_prompt(answer_blocks(content) if is_answer_batch(content) else content)
+        sent = (
+            {"responses": checked(answer_blocks(content), "the answers")}
+            if is_answer_batch(content)
+            else {"prompt": checked_prompt(content)}
+        )
         got = await self._deliver(INVOKE_UPDATE, sent, wait_long=True)
         while isinstance(got, dict) and got.get("moved"):
             got = await self._deliver(INVOKE_UPDATE, {"turn": got["turn"]}, wait_long=True)
@@ -144,12 +148,12 @@ class SessionHandle:
 
     async def stop(self) -> None:
         """Stop the running turn gracefully: after the tools that run."""
-        await self._signal(STOP_SIGNAL)
+        await self._signal(STOP_SIGNAL, {})
 
     async def close(self) -> None:
         """End an open session; one that has ended already stays as it is."""
         try:
-            await self._deliver(CLOSE_UPDATE, None)
+            await self._deliver(CLOSE_UPDATE, {})
         except SessionEndedError as ended:
             if ended.status != "completed":
                 raise
@@ -157,7 +161,7 @@ class SessionHandle:
     # --- Looking ---
 
     async def interrupts(self) -> list[Question]:
-        """The open questions, oldest first."""
+        """The open questions, oldest first; none if the session has ended."""
         return await self._reader.interrupts()
 
     async def question(self, interrupt_id: str) -> Question:
@@ -175,7 +179,7 @@ class SessionHandle:
         )
 
     async def status(self) -> JsonObject:
-        """What the session does, in plain JSON; `status` is one word for it."""
+        """What the session does, in plain JSON; see `SessionReader.status`."""
         return await self._reader.status()
 
     def transcript(self) -> AsyncIterator[Message]:
@@ -207,12 +211,21 @@ class SessionHandle:
 
     async def _settled_questions(self) -> list[Question] | None:
         """The open questions once the loop has stopped; None while it runs or nobody can say."""
+        try:
+            word = (await self.status())["status"]
+        except NoWorkerError:
+            return await self._questions_without_worker()
+        if word == "waiting":
+            return await self.interrupts()
+        return None if word == "running" else []
+
+    async def _questions_without_worker(self) -> list[Question] | None:
         ended = await end_of(self._temporal, self.id)
+        if ended is None:
+            return None
         if isinstance(ended, SessionEndedError):
             return []
-        if ended is not None:
-            raise ended
-        return None
+        raise ended
 
     def _succeeded(self, result: SessionResult) -> SessionResult:
         if result.error is not None:
@@ -223,9 +236,9 @@ class SessionHandle:
         update = Update(self.id, name, argument, request_id(name, self.id, argument))
         return await deliver(self._temporal, update, self._patience, wait_long=wait_long)
 
-    async def _signal(self, name: str, *args: JsonValue) -> None:
+    async def _signal(self, name: str, argument: JsonValue) -> None:
         handle = self._temporal.get_workflow_handle(self.id)
         try:
-            await uncancelled(lambda: handle.signal(name, args=list(args)))
+            await uncancelled(lambda: handle.signal(name, argument))
         except TemporalError as error:
             raise await translated(error, self._temporal, self.id) from error

@@ -13,6 +13,9 @@ from countersign.agent_core.wire import MAX_VALUE_BYTES, PROTOCOL, Limits, Promp
 Lifetime = Literal["turn", "open"]
 Resume = Literal["each", "all"]
 
+MEMO_AGENT = "countersign_agent"
+"""Memo entry with the agent's name: a list can tell it where the search attributes are not registered."""
+
 MAX_PROMPT_BYTES = MAX_VALUE_BYTES // 3
 """As in `agent_core.answers.check_prompt`, which refuses what is larger."""
 

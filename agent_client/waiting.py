@@ -10,6 +10,7 @@ from temporalio.common import SearchAttributeKey
 from temporalio.exceptions import TemporalError
 from temporalio.service import RPCError, RPCStatusCode
 
+from countersign.agent_client.starting import MEMO_AGENT
 from countersign.agent_client.translation import translated
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.wire import MEMO_QUESTIONS, SEARCH_AGENT, SEARCH_PENDING, SESSION_WORKFLOW
@@ -37,9 +38,10 @@ class WaitingSession:
 
 async def waiting_sessions(temporal: Client, agent: str | None) -> AsyncIterator[WaitingSession]:
     """See `AgentClient.waiting`."""
-    query = f"{_SESSIONS} AND {SEARCH_PENDING} > 0"
+    # IS NULL: a session that began before the attributes were registered does not set them.
+    query = f"{_SESSIONS} AND ({SEARCH_PENDING} > 0 OR {SEARCH_PENDING} IS NULL)"
     if agent is not None:
-        query += f" AND {SEARCH_AGENT} = '{_quoted(agent)}'"
+        query += f" AND ({SEARCH_AGENT} = '{_quoted(agent)}' OR {SEARCH_AGENT} IS NULL)"
     try:
         seen = False
         try:
@@ -61,8 +63,10 @@ async def waiting_sessions(temporal: Client, agent: str | None) -> AsyncIterator
 async def _read(execution: WorkflowExecution, agent: str | None) -> WaitingSession | None:
     memo: Any = await execution.memo_value(MEMO_QUESTIONS, default=None)
     cards = [card for card in memo if isinstance(card, dict)] if isinstance(memo, list) else []
-    name = execution.typed_search_attributes.get(_AGENT) or ""
-    if not cards or (agent is not None and name not in ("", agent)):
+    if not cards:
+        return None
+    name = execution.typed_search_attributes.get(_AGENT) or str(await execution.memo_value(MEMO_AGENT, default=""))
+    if agent is not None and name != agent:
         return None
     return WaitingSession(execution.id, name, execution.start_time, cards)
 
