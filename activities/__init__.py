@@ -1,1 +1,4 @@
-"""The effects: model calls, tools, durable steps, notifications; never imported by workflows."""
+"""The effects: calling a model, running a tool or a step, reading a cycle's history.
+
+Activities know agents only as they were loaded at the worker's start; they never meet workflows.
+"""

@@ -1,0 +1,113 @@
+"""Reads what a failed cycle had finished, from its workflow's history. Safe to repeat."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from temporalio import activity
+from temporalio.api.enums.v1 import EventType
+from temporalio.api.history.v1 import HistoryEvent
+from temporalio.client import Client
+from temporalio.service import RPCError, RPCStatusCode
+
+from countersign.agent_core.wire import (
+    MODEL_ACTIVITY,
+    READ_CYCLE_ACTIVITY,
+    ModelCall,
+    ModelResponse,
+    RecoveredCall,
+    RecoveredCycle,
+    Recovery,
+    ToolCall,
+    ToolOutcome,
+)
+
+
+@dataclass
+class _Scheduled:
+    """One activity of the history."""
+
+    kind: str
+    argument: Any
+    started: bool = False
+    result: Any = None
+    done: bool = False
+    failure: str = ""
+
+
+@dataclass
+class _Cycles:
+    found: dict[int, RecoveredCycle] = field(default_factory=dict)
+
+    def of(self, cycle: int) -> RecoveredCycle:
+        return self.found.setdefault(cycle, RecoveredCycle(cycle=cycle))
+
+
+class HistoryActivities:
+    """The activity that looks after failed cycles."""
+
+    @activity.defn(name=READ_CYCLE_ACTIVITY)
+    async def read_cycle(self, workflow_id: str, run_id: str | None, reason: str) -> Recovery:
+        """What a cycle's workflow had finished when it failed, was terminated or got stuck.
+
+        A tool call counts as never started only where that is certain.
+
+        Args:
+            workflow_id: The cycle's workflow.
+            run_id: Its run; the latest one if None.
+            reason: Why it is looked after; passed through.
+        """
+        client = activity.client()
+        try:
+            activities = await _activities(client, workflow_id, run_id)
+        except RPCError as error:
+            if error.status != RPCStatusCode.NOT_FOUND:
+                raise
+            return Recovery(reason=reason)
+        cycles = _Cycles()
+        for item in activities:
+            if item.kind == MODEL_ACTIVITY and item.done:
+                call = ModelCall.model_validate(item.argument)
+                cycles.of(call.cycle).response = ModelResponse.model_validate(item.result)
+            elif not item.kind.startswith("countersign."):
+                call_of_tool = ToolCall.model_validate(item.argument)
+                cycle = cycles.of(call_of_tool.cycle)
+                cycle.calls = [known for known in cycle.calls if known.index != call_of_tool.index]
+                cycle.calls.append(_recovered(call_of_tool, item))
+        return Recovery(reason=reason, cycles=[cycles.found[number] for number in sorted(cycles.found)])
+
+
+def _recovered(call: ToolCall, item: _Scheduled) -> RecoveredCall:
+    if item.done:
+        outcome = ToolOutcome.model_validate(item.result)
+        if outcome.kind == "unknown":
+            return RecoveredCall(index=call.index, status="unknown", detail=outcome.detail)
+        if outcome.kind == "result":
+            return RecoveredCall(index=call.index, status="finished", outcome=outcome)
+        return RecoveredCall(index=call.index, status="never_started", detail=outcome.kind)
+    # A started activity shows in the history only once it has ended, so nothing is sure here.
+    detail = f"its cycle ended while {call.tool!r} was scheduled or running {item.failure}".rstrip()
+    return RecoveredCall(index=call.index, status="unknown", detail=detail)
+
+
+async def _activities(client: Client, workflow_id: str, run_id: str | None) -> list[_Scheduled]:
+    """All activities of a run, in the order in which they were scheduled."""
+    handle = client.get_workflow_handle(workflow_id, run_id=run_id)
+    scheduled: dict[int, _Scheduled] = {}
+    async for event in handle.fetch_history_events():
+        await _read(client, event, scheduled)
+    return list(scheduled.values())
+
+
+async def _read(client: Client, event: HistoryEvent, scheduled: dict[int, _Scheduled]) -> None:
+    if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+        given = event.activity_task_scheduled_event_attributes
+        values = await client.data_converter.decode(given.input.payloads)
+        scheduled[event.event_id] = _Scheduled(given.activity_type.name, values[0] if values else None)
+    elif event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
+        completed = event.activity_task_completed_event_attributes
+        item = scheduled[completed.scheduled_event_id]
+        values = await client.data_converter.decode(completed.result.payloads)
+        item.result, item.done = (values[0] if values else None), True
+    elif event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_FAILED:
+        failed = event.activity_task_failed_event_attributes
+        scheduled[failed.scheduled_event_id].failure = f"({failed.failure.message})"

@@ -1,0 +1,97 @@
+"""Calls the model. Safe to repeat; Temporal owns all retries, the vendor SDK's own are off."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator, Mapping
+from typing import Any
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from countersign.agent_core.deployment import AgentDeployment
+from countersign.agent_core.errors import CountersignError, ModelThrottledException, PayloadTooLargeError
+from countersign.agent_core.json_values import json_size
+from countersign.agent_core.messages import Message
+from countersign.agent_core.models import collect
+from countersign.agent_core.wire import MODEL_ACTIVITY, ModelCall, ModelResponse
+
+HEARTBEAT_S = 5.0
+RESPONSE_LIMIT_BYTES = 400_000
+"""The most that a model's message may weigh: it is shown in questions and kept in the conversation too."""
+
+_RETRYABLE = (ModelThrottledException, OSError, TimeoutError)
+
+
+class ModelActivities:
+    """The model activity.
+
+    Args:
+        deployments: The agents of this worker, by name.
+    """
+
+    def __init__(self, deployments: Mapping[str, AgentDeployment]) -> None:
+        self._deployments = deployments
+
+    @activity.defn(name=MODEL_ACTIVITY)
+    async def call_model(self, given: dict[str, Any], *segments: list[Message]) -> ModelResponse:
+        """Call an agent's model with a conversation.
+
+        Args:
+            given: A `ModelCall`.
+            *segments: The conversation, in pieces.
+
+        Raises:
+            ApplicationError: Its type is the error's name. Throttling, connection errors and
+                timeouts are retried; everything else is not.
+        """
+        call = ModelCall.model_validate(given)
+        deployment = self._deployments.get(call.agent)
+        if deployment is None or deployment.template.model is None:
+            raise ApplicationError(f"no agent {call.agent!r} on this worker", type="AgentDefinitionError")
+        agent = deployment.template
+        specs = [tool.tool_spec for name in call.tools if (tool := agent.tool_registry.get(name)) is not None]
+        try:
+            async with heartbeats():
+                stream = deployment.template.model.stream(
+                    [message for segment in segments for message in segment],
+                    specs,
+                    call.system_prompt,
+                    call=call.call,
+                    invocation_state=call.invocation_state,
+                )
+                response = await collect(stream)
+        except Exception as error:
+            raise ApplicationError(
+                str(error), type=_type_of(error), non_retryable=not isinstance(error, _RETRYABLE)
+            ) from error
+        size = json_size(response.model_dump(mode="json"))
+        if size > RESPONSE_LIMIT_BYTES:
+            too_large = PayloadTooLargeError(
+                "the model's message (with the inputs of its calls)", size, RESPONSE_LIMIT_BYTES
+            )
+            raise ApplicationError(str(too_large), type="PayloadTooLargeError", non_retryable=True)
+        return response
+
+
+def _type_of(error: Exception) -> str:
+    if isinstance(error, CountersignError):
+        return type(error).__name__
+    return "ModelThrottledException" if isinstance(error, _RETRYABLE) else type(error).__name__
+
+
+@contextlib.asynccontextmanager
+async def heartbeats(*details: Any) -> AsyncIterator[None]:
+    """Heartbeat every few seconds while the body runs."""
+
+    async def beat() -> None:
+        while True:
+            activity.heartbeat(*details)
+            await asyncio.sleep(HEARTBEAT_S / 2)
+
+    task = asyncio.create_task(beat())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task

@@ -1,0 +1,47 @@
+"""Runs durable steps. Repeated after connection errors, timeouts and lost workers."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from temporalio import activity
+from temporalio.exceptions import ApplicationError
+
+from countersign.agent_core.deployment import AgentDeployment
+from countersign.agent_core.json_values import check_json, json_size
+from countersign.agent_core.wire import MAX_VALUE_BYTES, STEP_ACTIVITY, StepCall
+
+_RETRYABLE = (OSError, TimeoutError)
+
+
+class StepActivities:
+    """The step activity.
+
+    Args:
+        deployments: The agents of this worker, by name.
+    """
+
+    def __init__(self, deployments: Mapping[str, AgentDeployment]) -> None:
+        self._deployments = deployments
+
+    @activity.defn(name=STEP_ACTIVITY)
+    async def run_step(self, call: StepCall) -> Any:
+        """Run a step and return its result, which must be JSON.
+
+        Raises:
+            ApplicationError: Its type is the name of what the step raised.
+        """
+        deployment = self._deployments.get(call.agent)
+        info = deployment.steps.get(call.step) if deployment else None
+        if info is None:
+            raise ApplicationError(f"no step {call.step!r} on this worker", type="AgentDefinitionError")
+        try:
+            result = await info.function(*call.args, **call.keywords)
+            check_json(result, f"the result of step {call.step}")
+        except Exception as error:
+            retryable = isinstance(error, _RETRYABLE)
+            raise ApplicationError(str(error), type=type(error).__name__, non_retryable=not retryable) from error
+        size = json_size(result)
+        if size > MAX_VALUE_BYTES:
+            text = f"the result of step {call.step} is {size:,} bytes; at most {MAX_VALUE_BYTES:,} bytes can be sent"
+            raise ApplicationError(text, type="PayloadTooLargeError", non_retryable=True)
+        return result
