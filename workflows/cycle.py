@@ -22,6 +22,7 @@ from countersign.agent_core.wire import CYCLE_WORKFLOW, MAX_VALUE_BYTES, CycleIn
 from countersign.workflows import host
 from countersign.workflows.cycle_effects import DurableEffects
 from countersign.workflows.guard import policed
+from countersign.workflows.sandbox import import_time
 
 HANDOVER_CYCLES = 20
 """The most cycles that share one workflow."""
@@ -115,7 +116,8 @@ def _build(name: str) -> Agent:
             f"no agent named {name!r} on this worker; it serves: {known}. Start a worker with --agents MODULE"
         )
     with policed(f"the module or factory of agent {name!r}"):
-        module = __import__(deployment.module, fromlist=["*"])
+        with import_time():
+            module = __import__(deployment.module, fromlist=["*"])
         agent = durable_agents(module)[name]()
     for tool in agent.tool_registry:
         built = deployment.template.tool_registry.get(tool.tool_name)

