@@ -1,0 +1,51 @@
+"""An agent for the client's tests: it does what its prompt says, and deletes only after asking."""
+
+from typing import Any
+
+from countersign import Agent, ScriptedModel, durable, tool
+from countersign.agent_core.errors import ModelRequestError
+from countersign.hooks import BeforeToolCallEvent, HookProvider, HookRegistry
+from countersign.models import Scene, calls
+
+
+@tool
+def delete(path: str) -> str:
+    """Say that a file was deleted.
+
+    Args:
+        path: Its path.
+    """
+    return f"deleted {path}"
+
+
+class Asking(HookProvider):
+    """Asks about each call, with words of its own."""
+
+    def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
+        """Listen before each call."""
+        registry.add_callback(BeforeToolCallEvent, self.ask)
+
+    def ask(self, event: BeforeToolCallEvent) -> None:
+        """Only {"go": true} lets it run."""
+        answer = event.interrupt("really", reason="for ever", answers={"approve": {"go": True}, "deny": {"go": False}})
+        if not (isinstance(answer, dict) and answer.get("go") is True):
+            event.cancel_tool = f"refused: {answer!r}"
+
+
+def script(scene: Scene) -> Any:
+    """ "delete a b" asks for two calls, "fail" fails, and anything else is echoed."""
+    if any("toolResult" in block for block in scene.messages[-1]["content"]):
+        results = [block["toolResult"] for block in scene.messages[-1]["content"]]
+        return "; ".join(result["content"][0]["text"] for result in results)
+    verb, *words = scene.prompt.split()
+    if verb == "delete":
+        return calls(*(("delete", {"path": word}) for word in words))
+    if verb == "fail":
+        return ModelRequestError("the model refused it")
+    return f"you said: {scene.prompt}"
+
+
+@durable("asker")
+def asker() -> Agent:
+    """See above."""
+    return Agent(name="asker", model=ScriptedModel(script), tools=[delete], hooks=[Asking()])
