@@ -15,9 +15,13 @@ BIN = Path(sysconfig.get_path("scripts"))
 
 async def questions(session: SessionHandle, count: int):
     """Wait until exactly so many questions are open."""
-    async with asyncio.timeout(30):
-        while len(found := await session.interrupts()) != count:
-            await session.wait_for_questions()
+    try:
+        async with asyncio.timeout(30):
+            while len(found := await session.interrupts()) != count:
+                await asyncio.sleep(0.05)
+    except TimeoutError:
+        seen = [line.model_dump_json() for line in await session.audit()]
+        raise AssertionError(f"{await session.status()}\n" + "\n".join(seen)) from None
     return found
 
 
