@@ -138,6 +138,10 @@ def main() -> None:
     except CountersignError as error:
         _say(f"worker.py: {error}")
         raise SystemExit(USAGE_ERROR) from None
+    sys.stdout.flush()
+    # A sync tool that outlived its grace period still runs in a thread, which would keep the process
+    # alive; its call is an unknown outcome already.
+    os._exit(0)
 
 
 if __name__ == "__main__":

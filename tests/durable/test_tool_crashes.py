@@ -1,0 +1,137 @@
+"""A worker that dies or is stopped around a running tool: never a silent second run."""
+
+import asyncio
+
+import pytest
+from temporalio import activity
+
+from countersign.agent_core.interrupts import call_digest
+from countersign.agent_core.wire import ToolCall
+from tests.durable.test_waiting import questions
+
+
+async def until_effects(lab, *wanted: str) -> None:
+    """Wait until tools have left these traces."""
+    async with asyncio.timeout(40):
+        while [item for item in wanted if item not in lab.effects()]:
+            await asyncio.sleep(0.02)
+
+
+async def test_sigkill_during_a_tool_asks_a_person_and_a_retry_runs_it(lab):
+    """After the mark nobody knows whether it ran; "retry" runs it once more."""
+    worker = lab.worker()
+    session = await lab.start(worker, "free", f"effects={lab.effects_file} slow:a:2")
+    await until_effects(lab, "a-began")
+    worker.restart()
+    [question] = await questions(session, 1)
+    assert (question.name, question.answers["skip"]) == ("unknown-outcome", "skip")
+    assert lab.effects() == ["a-began"], "it must not have been run again"
+    await session.answer((question.id, "retry"))
+    assert (await session.result()).message["content"][0]["text"] == "results: did a"
+    assert lab.effects() == ["a-began", "a-began", "a-ended"]
+
+
+async def test_sigkill_during_an_approved_tool_keeps_the_approval_for_the_retry(lab):
+    """The person who approved is not asked the same again, only whether to run it again."""
+    worker = lab.worker()
+    session = await lab.start(worker, "per-call", f"effects={lab.effects_file} slow:a:2")
+    [question] = await questions(session, 1)
+    await session.answer((question.id, "y"))
+    await until_effects(lab, "a-began")
+    worker.restart()
+    [unknown] = await questions(session, 1)
+    assert unknown.name == "unknown-outcome"
+    await session.answer((unknown.id, "skip"))
+    result = await session.result()
+    assert "may or may not have run" in result.message["content"][0]["text"]
+    assert lab.effects() == ["a-began"]
+
+
+async def test_sigkill_during_an_idempotent_tool_runs_it_again_with_the_same_key(lab):
+    """An idempotent tool is repeated and nobody is asked."""
+    worker = lab.worker()
+    session = await lab.start(worker, "free", f"effects={lab.effects_file} slow_idempotent:a:2")
+    await until_effects(lab, "a-began")
+    worker.restart()
+    assert (await session.result()).stop_reason == "end_turn"
+    keys = [item for item in lab.effects() if item.startswith("key-")]
+    assert (lab.effects().count("a-began"), len(keys)) == (2, 1)
+
+
+async def test_sigterm_lets_a_short_tool_finish(lab):
+    """SIGTERM drains: a tool that ends within the grace period has its result."""
+    worker = lab.worker()
+    session = await lab.start(worker, "free", f"effects={lab.effects_file} slow:a:0.8")
+    await until_effects(lab, "a-began")
+    worker.stop()
+    worker.start()
+    assert (await session.result()).message["content"][0]["text"] == "results: did a"
+    assert lab.effects() == ["a-began", "a-ended"]
+
+
+async def test_sigterm_during_a_long_tool_is_an_unknown_outcome(lab):
+    """A tool that outlives the grace period may have run: a person is asked."""
+    worker = lab.worker()
+    session = await lab.start(worker, "free", f"effects={lab.effects_file} slow:a:30")
+    await until_effects(lab, "a-began")
+    worker.stop()
+    worker.start()
+    [question] = await questions(session, 1)
+    assert question.name == "unknown-outcome"
+    await session.answer((question.id, "skip"))
+    await session.result()
+    assert lab.effects() == ["a-began"]
+
+
+BEFORE_THE_MARK = """
+import asyncio, os, signal
+from pathlib import Path
+from countersign.activities import tool as room
+
+original = room._mark
+
+async def dying_mark():
+    flag = Path({flag!r})
+    if not flag.exists():
+        flag.touch()
+        os.kill(os.getpid(), signal.{number})
+        await asyncio.sleep(60)
+    await original()
+
+room._mark = dying_mark
+from lab.agents import *
+"""
+
+
+@pytest.mark.parametrize("number", ["SIGKILL", "SIGTERM"])
+async def test_a_worker_that_ends_before_the_mark_never_started_the_tool(lab, number):
+    """The call is handed back and runs once; nobody is asked."""
+    lab.package("dying", agents=BEFORE_THE_MARK.format(flag=str(lab.folder / "flag"), number=number))
+    worker = lab.worker("dying.agents")
+    session = await lab.start(worker, "free", f"effects={lab.effects_file} effect:a")
+    async with asyncio.timeout(30):
+        while worker.process.poll() is None:
+            await asyncio.sleep(0.05)
+    worker.start()
+    assert (await session.result()).stop_reason == "end_turn"
+    assert lab.effects() == ["a"]
+
+
+async def test_a_tool_activity_refuses_what_was_not_signed(lab, client):
+    """The activity recomputes the digest of what it received and runs nothing else."""
+    from temporalio.testing import ActivityEnvironment
+
+    from countersign.agent_core.tools.execution import execute
+    from tests.durable.lab.agents import effect
+
+    signed = {"log": str(lab.effects_file), "label": "signed"}
+    call = ToolCall(
+        agent="free", session_id="s", cycle=1, index=0, tool="effect", tool_use_id="u", idempotency_key="k",
+        input={**signed, "label": "other"}, digest=call_digest("effect", signed),
+    )  # fmt: skip
+
+    async def run(call: ToolCall):
+        return await execute(effect, call, in_thread=asyncio.to_thread, heartbeat=activity.heartbeat)
+
+    outcome = await ActivityEnvironment().run(run, call)
+    assert (outcome.kind, lab.effects()) == ("never_started", [])
