@@ -90,6 +90,8 @@ class ToolPhase:
             await self._add_results()
             raise self._pass.error
         if self._unfinished():
+            # Tools that run side by side ask in any order; people see their questions in the order of the calls.
+            self._pending.questions.sort(key=lambda question: -1 if question.index is None else question.index)
             return ToolPhaseEnd("interrupt", self._pending)
         await self._add_results()
         stopped = self._context.effects.stop_requested

@@ -135,7 +135,7 @@ async def test_a_bad_start_fails_clearly(lab, client):
         with pytest.raises(WorkflowFailureError) as failed:
             await client.execute_workflow("AgentSession", argument, id=f"bad-{id(text)}", task_queue=worker.queue)
         assert text in str(failed.value.cause)
-    await client.start_workflow("AgentSession", {"agent": "free", "prompt": "", "lifetime": "open"}, id="twice", task_queue=worker.queue)
+    await client.start_workflow("AgentSession", {"agent": "free", "lifetime": "open"}, id="twice", task_queue=worker.queue)
     with pytest.raises(WorkflowAlreadyStartedError):
         await client.start_workflow("AgentSession", {"agent": "free", "prompt": "x"}, id="twice", task_queue=worker.queue)
 
