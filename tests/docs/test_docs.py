@@ -1,0 +1,114 @@
+"""The documentation holds: its Python runs, its links lead somewhere, its tables list what the code has.
+
+No server and no network. Blocks marked ```python run, in order and in one namespace per file;
+those marked ```python no-run need a server: they are compiled and their imports are made.
+"""
+
+import ast
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from countersign.agent_core.answers import REFUSAL_CODES
+from countersign.agent_core.wire import Question, SessionOptions, SessionResult
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(ROOT.glob("docs/**/*.md"))
+
+_BLOCK = re.compile(r"^```(?P<mark>[^\n`]*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
+_LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
+
+
+def blocks(page: Path, mark: str) -> list[tuple[int, str]]:
+    """Code blocks of a page with exactly this mark: (line of the first line, text)."""
+    text = page.read_text()
+    return [
+        (text.count("\n", 0, found.start()) + 2, found["text"])
+        for found in _BLOCK.finditer(text)
+        if found["mark"].strip() == mark
+    ]
+
+
+def compiled(page: Path, line: int, text: str) -> Any:
+    """A block's code, with the line numbers that it has on the page."""
+    return compile("\n" * (line - 1) + text, str(page), "exec", dont_inherit=True)
+
+
+def named(page: Path) -> str:
+    """A page's name in test ids."""
+    return str(page.relative_to(ROOT))
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python")], ids=named)
+def test_python_blocks_run(page: Path):
+    """What a reader copies from a page works, top to bottom."""
+    namespace: dict[str, Any] = {"__name__": f"docs_{page.stem}"}
+    for line, text in blocks(page, "python"):
+        exec(compiled(page, line, text), namespace)
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python no-run")], ids=named)
+def test_imports_of_blocks_that_need_a_server_exist(page: Path):
+    """Code that needs a server compiles, and what it imports is there."""
+    for line, text in blocks(page, "python no-run"):
+        compiled(page, line, text)
+        body = ast.parse(text).body
+        imports = [node for node in body if isinstance(node, (ast.Import, ast.ImportFrom))]
+        exec(compile(ast.Module([*imports], []), str(page), "exec", dont_inherit=True), {})
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_python_blocks_are_marked(page: Path):
+    """No Python escapes the tests above by a mark of its own."""
+    marks = {found["mark"].strip() for found in _BLOCK.finditer(page.read_text())}
+    assert {mark for mark in marks if mark.startswith(("py", "Py"))} <= {"python", "python no-run"}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=named)
+def test_relative_links_lead_to_files_and_headings(page: Path):
+    """No dead links within the repository."""
+    dead = []
+    for found in _LINK.finditer(_BLOCK.sub("", page.read_text())):
+        target, _, heading = found["target"].partition("#")
+        if ":" in target:
+            continue
+        linked = (page.parent / target).resolve() if target else page
+        if not linked.exists() or (heading and heading not in headings(linked)):
+            dead.append(found["target"])
+    assert not dead
+
+
+def headings(page: Path) -> set[str]:
+    """Anchors of a page's headings, as GitHub makes them."""
+    titles = re.findall(r"^#+ (.+)$", _BLOCK.sub("", page.read_text()), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+
+
+def test_wire_contract_lists_every_refusal_code_with_its_meaning():
+    """A client's author finds each code that can come back, and no other."""
+    rows = dict(re.findall(r"^\| `(\w+)` \| ([^|]+) \|$", section("## Updates", "An update sent again"), re.MULTILINE))
+    listed = {code: meaning for code, meaning in rows.items() if code not in ("answer", "invoke", "close")}
+    assert listed.keys() == REFUSAL_CODES.keys()
+    assert all(meaning.startswith(REFUSAL_CODES[code]) for code, meaning in listed.items())
+
+
+@pytest.mark.parametrize(
+    ("start", "end", "shape"),
+    [
+        ("## Start", "**Result**", SessionOptions),
+        ("**Result**", "## Signals", SessionResult),
+        ("### A question", "### Audit events", Question),
+    ],
+)
+def test_wire_contract_names_every_field(start: str, end: str, shape: Any):
+    """A shape does not grow behind the page's back."""
+    words = set(re.findall(r"\w+", section(start, end)))
+    assert set(shape.model_fields) <= words
+
+
+def section(start: str, end: str) -> str:
+    """The wire contract's text between two marks."""
+    text = (ROOT / "docs" / "wire-contract.md").read_text()
+    return text.split(start, 1)[1].split(end, 1)[0]
