@@ -217,7 +217,7 @@ class Decider:
             if question.status != "answered":
                 continue
             signed = next((call for call in question.calls if call.index == index), None)
-            if signed is None or (signed.tool, signed.input) != (shown.tool, shown.input):
+            if signed is None or call_digest(signed.tool, signed.input) != call_digest(shown.tool, shown.input):
                 reason = {"was_asked": question.name, "reason": question.reason,
                           "signed": {"tool": signed.tool, "input": signed.input} if signed else None,
                           "note": "The call was changed after the batch was approved."}  # fmt: skip
