@@ -139,11 +139,22 @@ class Decider:
 
     def _cancelled(self, index: int, use: ToolUse, asking: Asking, text: str) -> Refused:
         """A hook or handler said no; if a person said it first, the repetition is counted."""
+        key = self._refusal_key(use)
         for question in asking.consumed.values():
             self._context.note("call_refused", tool=use["name"], question=question.id, text=text)
-            key = call_digest(str(use["name"]), use["input"])
             self._context.progress.refused[key] = self._context.progress.refused.get(key, 0) + 1
         return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
+
+    def _refusal_key(self, use: ToolUse) -> str:
+        """The digest under which refusals of a call are counted: that of the call as it would have run."""
+        name, value = str(use["name"]), use["input"]
+        tool = self._context.agent.tool_registry.get(name)
+        if tool is not None:
+            try:
+                value = tool.canonical_input(value)
+            except ToolInputError:
+                pass  # it could not have run; the words of the model are as good a key
+        return call_digest(name, value)
 
     def _what_runs(
         self, index: int, use: ToolUse, event: BeforeToolCallEvent, named: Tool | None
