@@ -6,8 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 from countersign.agent_core.approvals import Asking
 from countersign.agent_core.effects import Effects
-from countersign.agent_core.errors import CallbackError
-from countersign.agent_core.hooks.events import HookEvent, InterruptibleEvent, MessageAddedEvent
+from countersign.agent_core.errors import CallbackError, PolicyViolationError
+from countersign.agent_core.hooks.events import (
+    BeforeToolCallEvent,
+    BeforeToolsEvent,
+    HookEvent,
+    InterruptibleEvent,
+    MessageAddedEvent,
+)
 from countersign.agent_core.hooks.registry import HookCallback, callback_name
 from countersign.agent_core.interrupts import InterruptException
 from countersign.agent_core.messages import Message
@@ -56,9 +62,15 @@ class CallbackRunner:
             await dispatch(event, self, asking)
             return
         name = callback_name(callback)
-        if asking is not None:
-            asking.callback = f"{name}@{id(callback)}"
+        if asking is None:
+            await self.user_call(name, lambda: callback(event), None)
+            return
+        asking.callback = f"{name}@{id(callback)}"
+        cancelled, asked_before = _cancellation(event), len(asking.asked)
         await self.user_call(name, lambda: callback(event), asking)
+        if len(asking.asked) > asked_before:
+            # A bare `except` around the interrupt may have cancelled: it decided without the answer.
+            _restore_cancellation(event, cancelled)
 
     async def user_call(self, name: str, call: Callable[[], Any], asking: Asking | None) -> Any:
         """Call user code once.
@@ -69,6 +81,7 @@ class CallbackRunner:
         Raises:
             CallbackError: If it raised.
         """
+        asked_before = len(asking.asked) if asking else 0
         try:
             with self.effects.guard(name):
                 result = call()
@@ -84,4 +97,20 @@ class CallbackRunner:
         except CallbackError:
             raise
         except Exception as error:
+            paused = asking is not None and len(asking.asked) > asked_before
+            if paused and not isinstance(error, PolicyViolationError):
+                return None  # it swallowed its interrupt and stumbled over the missing answer; it has asked
             raise CallbackError(name, error) from error
+
+
+def _cancellation(event: HookEvent) -> bool | str:
+    if isinstance(event, BeforeToolCallEvent):
+        return event.cancel_tool
+    return event.cancel if isinstance(event, BeforeToolsEvent) else False
+
+
+def _restore_cancellation(event: HookEvent, value: bool | str) -> None:
+    if isinstance(event, BeforeToolCallEvent):
+        event.cancel_tool = value
+    elif isinstance(event, BeforeToolsEvent):
+        event.cancel = value
