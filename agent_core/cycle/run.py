@@ -171,7 +171,9 @@ class _Cycle:
         origin = error.origin if isinstance(error, CallbackError) else ""
         cause = error.cause if isinstance(error, CallbackError) else error
         messages = self._context.agent.messages
-        if self._pending is not None and messages and tool_uses(messages[-1]):
+        if messages and tool_uses(messages[-1]):
+            # Without a batch, the failure came right after the message was added: by a hook on that event.
+            self._pending = self._pending or Pending(origin_cycle=self._context.given.cycle, message=messages[-1])
             self._give_up_pending(f"Not run: the turn failed ({cause}).")
         outcome = self._outcome("failed", self._last_message())
         outcome.error = ErrorInfo(type=type(cause).__name__, message=str(cause), origin=origin)
