@@ -131,6 +131,7 @@ class ToolPhase:
         )
         if any(question.status == "expired" for question in self._ledger.of(None)):
             return False
+        before = self._context.agent.handlers_snapshot()
         await self._context.runner.fire(event, asking)
         if event.cancel is not False:
             self._context.note("batch_cancelled", questions=[q.id for q in asking.consumed.values()])
@@ -138,6 +139,8 @@ class ToolPhase:
             return False
         shown = [self._shown(index) for index in self._unfinished()]
         if asking.asked and any(runnable for _, runnable in shown):
+            # As for a single call: the batch hooks run again on resume and must not count twice.
+            self._context.agent.restore_handlers(before)
             for ask in asking.asked:
                 self._note_asked(self._ledger.open("batch", None, ask, [call for call, _ in shown], fresh=True).id, ask)
             return True
