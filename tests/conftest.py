@@ -60,8 +60,11 @@ class WorkerProcess:
             begin = log.tell()
             self.process = subprocess.Popen(
                 [*command, "--task-queue", self.queue, "--graceful-shutdown-s", "2", *self.flags],
-                cwd=self.folder, env={**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}, stderr=log, stdout=log,
-            )  # fmt: skip
+                cwd=self.folder,
+                env={**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"},
+                stderr=log,
+                stdout=log,
+            )
         deadline = time.monotonic() + READY_S
         while READY not in self.said(begin):
             if self.process.poll() is not None or time.monotonic() > deadline:

@@ -135,7 +135,7 @@ class AgentSession:
         result = self._session.result()
         if result.error is not None and self._session.state.options.lifetime == "turn":
             raise ApplicationError(
-                f"{result.error.origin}: {result.error.message}" if result.error.origin else result.error.message,
+                _blamed(result.error),
                 result.model_dump(mode="json"),
                 type=result.error.type,
                 non_retryable=True,
@@ -315,6 +315,12 @@ class AgentSession:
     def audit(self, given: Any = None) -> list[JsonObject]:
         """The audit trail."""
         return views.audit(self._session)
+
+
+def _blamed(error: ErrorInfo) -> str:
+    """An error's text, with who raised it in front."""
+    named = not error.origin or error.message.startswith(error.origin)
+    return error.message if named else f"{error.origin}: {error.message}"
 
 
 def _option(given: Any, key: str, default: Any) -> Any:

@@ -3,6 +3,7 @@
 This is where an approval is held against what would run now (DESIGN section 5, rules 1 to 4, 10).
 """
 
+import contextlib
 import copy
 from dataclasses import dataclass
 from typing import Any
@@ -150,10 +151,8 @@ class Decider:
         name, value = str(use["name"]), use["input"]
         tool = self._context.agent.tool_registry.get(name)
         if tool is not None:
-            try:
+            with contextlib.suppress(ToolInputError):  # it could not have run: the model's words are as good a key
                 value = tool.canonical_input(value)
-            except ToolInputError:
-                pass  # it could not have run; the words of the model are as good a key
         return call_digest(name, value)
 
     def _what_runs(

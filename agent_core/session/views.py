@@ -4,7 +4,7 @@ from typing import Any
 
 from countersign.agent_core.json_values import JsonObject, canonical_json, json_size
 from countersign.agent_core.session.machine import Session
-from countersign.agent_core.wire import Question
+from countersign.agent_core.wire import Question, timestamp
 
 PAGE_BYTES = 500_000
 CARDS_BYTES = 8_000
@@ -14,11 +14,13 @@ _SHOWN_CHARS = 300
 def public_status(session: Session) -> str:
     """One word: "running", "waiting", "idle" or "closed"."""
     state = session.state
+    if state.status == "closed":
+        return "closed"
     if state.status == "running" or state.go_on or state.resume_due or state.prompts:
         return "running"
     if state.status == "waiting":
         return "waiting"
-    return "closed" if session.done else "idle"
+    return "idle"
 
 
 def status(session: Session) -> JsonObject:
@@ -33,7 +35,7 @@ def status(session: Session) -> JsonObject:
         "cycle": state.cycle,
         "lifetime": state.options.lifetime,
         "open_questions": len(session.open_questions()),
-        "next_deadline": deadline.isoformat() if deadline else None,
+        "next_deadline": timestamp(deadline) if deadline else None,
         "queued_prompts": len(state.prompts),
         "stop_reason": state.last.stop_reason if state.last else None,
         "error": state.last.error.model_dump() if state.last and state.last.error else None,

@@ -3,9 +3,9 @@
 import asyncio
 
 from temporalio.client import WorkflowExecutionStatus
+from tests.durable.test_waiting import history, questions
 
 from countersign.agent_core.messages import history_faults
-from tests.durable.test_waiting import history, questions
 
 POLICY = '''
 from pathlib import Path
@@ -95,7 +95,7 @@ async def test_the_asking_hook_is_removed_after_a_yes(lab):
 
 async def test_an_edit_under_a_running_worker_changes_nothing(lab):
     """Policy is compiled once, at the worker's start."""
-    worker, session, question = await asked(lab, policy())
+    _, session, question = await asked(lab, policy())
     lab.package("changing", agents=policy(hooks=""))
     await session.answer((question.id, "y"))
     assert (await session.result()).stop_reason == "end_turn"
@@ -139,7 +139,7 @@ async def test_a_cycle_that_meets_other_code_in_its_middle_fails_alone(lab, clie
     """Nondeterminism ends the cycle; the session says so, keeps the model's message and goes on."""
     lab.package("changing", agents=policy(hooks="", extra=""))
     worker = lab.worker("changing.agents")
-    slow = policy(hooks="").replace('    with Path(log)', '    import time\n    time.sleep(3)\n    with Path(log)')
+    slow = policy(hooks="").replace("    with Path(log)", "    import time\n    time.sleep(3)\n    with Path(log)")
     worker.kill()
     lab.package("changing", agents=slow)
     worker.start()
@@ -168,6 +168,11 @@ async def test_a_cycle_that_meets_other_code_in_its_middle_fails_alone(lab, clie
 async def cycle_calls(cycle) -> int:
     """How many activities a cycle has scheduled so far."""
     try:
-        return sum([bool(event.activity_task_scheduled_event_attributes.activity_id) async for event in cycle.fetch_history_events()])
+        return sum(
+            [
+                bool(event.activity_task_scheduled_event_attributes.activity_id)
+                async for event in cycle.fetch_history_events()
+            ]
+        )
     except Exception:
         return 0

@@ -1,12 +1,16 @@
 """The interrupts document's approval examples: the same questions and messages in-process and durably."""
 
 import pytest
-
 from tests.durable.lab import documents
 from tests.durable.test_waiting import history
 
 PROMPT = "paths=<['a/b/c.txt', 'd/e/f.txt']>"
-AGENTS = {"per-tool": documents.per_tool, "batch": documents.batch, "tool-body": documents.tool_body, "trust": documents.trust}
+AGENTS = {
+    "per-tool": documents.per_tool,
+    "batch": documents.batch,
+    "tool-body": documents.tool_body,
+    "trust": documents.trust,
+}
 
 
 def blocks(interrupts, answers):

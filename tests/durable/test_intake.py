@@ -9,9 +9,9 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.api.workflowservice.v1 import SignalWorkflowExecutionRequest
 from temporalio.client import WorkflowFailureError, WorkflowUpdateFailedError
 from temporalio.exceptions import WorkflowAlreadyStartedError
+from tests.durable.test_waiting import questions
 
 from countersign.agent_core.errors import AnswerRefused
-from tests.durable.test_waiting import questions
 
 
 def plain(value: object) -> Payload:
@@ -61,7 +61,9 @@ async def test_malformed_signals_are_recorded_and_nothing_wedges(lab, client):
     for name in ("respond", "prompt", "nonsense"):
         for payloads in GARBAGE:
             await signal(client, session.id, name, payloads)
-    await signal(client, session.id, "respond", [plain([{"interruptResponse": {"interruptId": "int-none", "response": 1}}])])
+    await signal(
+        client, session.id, "respond", [plain([{"interruptResponse": {"interruptId": "int-none", "response": 1}}])]
+    )
     await session.answer((question.id, "y"))
     assert (await session.result()).stop_reason == "end_turn"
     assert await failed_tasks(client, session.id) == 0
@@ -102,7 +104,9 @@ async def test_answers_are_refused_by_code(lab):
     block = {"interruptResponse": {"interruptId": first.id, "response": "y"}}
     assert await code(("int-none", "y")) == "unknown_interrupt"
     assert await code([block, {"interruptResponse": {"interruptId": first.id, "response": "n"}}]) == "duplicate"
-    assert await code([block, {"interruptResponse": {"interruptId": "int-none", "response": "n"}}]) == "unknown_interrupt"
+    assert (
+        await code([block, {"interruptResponse": {"interruptId": "int-none", "response": "n"}}]) == "unknown_interrupt"
+    )
     assert len(await session.interrupts()) == 2, "a batch with one bad answer changes nothing"
     assert await code((first.id, "y"), digest="0" * 64) == "outdated"
     with pytest.raises(AnswerRefused) as refused:
@@ -135,9 +139,13 @@ async def test_a_bad_start_fails_clearly(lab, client):
         with pytest.raises(WorkflowFailureError) as failed:
             await client.execute_workflow("AgentSession", argument, id=f"bad-{id(text)}", task_queue=worker.queue)
         assert text in str(failed.value.cause)
-    await client.start_workflow("AgentSession", {"agent": "free", "lifetime": "open"}, id="twice", task_queue=worker.queue)
+    await client.start_workflow(
+        "AgentSession", {"agent": "free", "lifetime": "open"}, id="twice", task_queue=worker.queue
+    )
     with pytest.raises(WorkflowAlreadyStartedError):
-        await client.start_workflow("AgentSession", {"agent": "free", "prompt": "x"}, id="twice", task_queue=worker.queue)
+        await client.start_workflow(
+            "AgentSession", {"agent": "free", "prompt": "x"}, id="twice", task_queue=worker.queue
+        )
 
 
 async def test_a_cycle_runs_only_under_a_session(lab, client):

@@ -12,7 +12,7 @@ CALLS = {
     "socket": "import socket\ndef reach():\n    return socket.socket().fileno()\n",
 }
 
-AGENT = '''
+AGENT = """
 from countersign import Agent, ScriptedModel, durable, step
 from countersign.hooks import BeforeModelCallEvent
 from countersign.interventions import InterventionHandler, Proceed
@@ -26,7 +26,7 @@ def reaching(event: BeforeModelCallEvent) -> None:
 @durable("reaching")
 def reaching_agent() -> Agent:
     return Agent(model=ScriptedModel(lambda scene: "fine"), hooks=[reaching])
-'''
+"""
 
 
 @pytest.mark.parametrize("place", ["agents", "helper"])
@@ -38,8 +38,14 @@ async def test_a_reaching_hook_fails_its_turn_and_the_session_goes_on(lab, place
         if place == "agents":
             modules = {"agents": AGENT.format(imports="", body=body)}
         else:
-            modules = {"agents": AGENT.format(imports=f"from reach{number}.beside import reach", body=""), "beside": body}
-        lab.package(f"reach{number}", **{key: value.replace('"reaching"', f'"reaching-{number}"') for key, value in modules.items()})
+            modules = {
+                "agents": AGENT.format(imports=f"from reach{number}.beside import reach", body=""),
+                "beside": body,
+            }
+        lab.package(
+            f"reach{number}",
+            **{key: value.replace('"reaching"', f'"reaching-{number}"') for key, value in modules.items()},
+        )
     worker = lab.worker(",".join(f"reach{number}.agents" for number in range(len(names))))
     for number, name in enumerate(names):
         session = await lab.start(worker, f"reaching-{number}", "hello", lifetime="open")
@@ -81,7 +87,7 @@ class Auth(InterventionHandler):
 def script(scene):
     if len(scene.turn) > 1:
         return "; ".join(b["toolResult"]["content"][0]["text"] for b in scene.messages[-1]["content"])
-    return calls(("effect", {"log": scene.prompt, "name": "fine"}), ("effect", {"log": scene.prompt, "name": "forbidden"}))
+    return calls(*(("effect", {"log": scene.prompt, "name": name}) for name in ("fine", "forbidden")))
 
 @durable("stepping")
 def stepping() -> Agent:

@@ -4,10 +4,10 @@ import asyncio
 
 import pytest
 from temporalio import activity
+from tests.durable.test_waiting import questions
 
 from countersign.agent_core.interrupts import call_digest
 from countersign.agent_core.wire import ToolCall
-from tests.durable.test_waiting import questions
 
 
 async def until_effects(lab, *wanted: str) -> None:
@@ -120,9 +120,9 @@ async def test_a_worker_that_ends_before_the_mark_never_started_the_tool(lab, nu
 async def test_a_tool_activity_refuses_what_was_not_signed(lab, client):
     """The activity recomputes the digest of what it received and runs nothing else."""
     from temporalio.testing import ActivityEnvironment
+    from tests.durable.lab.agents import effect
 
     from countersign.agent_core.tools.execution import execute
-    from tests.durable.lab.agents import effect
 
     signed = {"log": str(lab.effects_file), "label": "signed"}
     call = ToolCall(

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import subprocess
-
 import sysconfig
 from pathlib import Path
 

@@ -90,10 +90,7 @@ class DeleteTool:
     def delete_files(self, tool_context: ToolContext, paths: list[str]) -> bool:
         """Delete files."""
         approval = tool_context.interrupt(f"{self.app_name}-approval", reason={"paths": paths})
-        if approval.lower() != "y":
-            return False
-
-        return True
+        return approval.lower() == "y"
 
 
 def script(scene: Scene) -> Any:
