@@ -74,10 +74,10 @@ Turn: TypeAlias = str | ContentBlock | list[ContentBlock] | Exception
 Script: TypeAlias = Sequence[Turn] | Callable[[Scene], Turn | Awaitable[Turn]]
 
 
-_TOOL_USE_ID = 2
+_WITH_ID = 3
 
 
-def calls(*uses: tuple[str, Any], text: str | None = None) -> list[ContentBlock]:
+def calls(*uses: tuple[str, Any] | tuple[str, Any, str], text: str | None = None) -> list[ContentBlock]:
     """Blocks that ask for tools.
 
     Args:
@@ -88,8 +88,8 @@ def calls(*uses: tuple[str, Any], text: str | None = None) -> list[ContentBlock]
     for use in uses:
         tool, value = use[0], use[1]
         block: dict[str, Any] = {"name": tool, "input": value}
-        if len(use) > _TOOL_USE_ID:
-            block["toolUseId"] = use[_TOOL_USE_ID]
+        if len(use) == _WITH_ID:
+            block["toolUseId"] = use[-1]
         blocks.append({"toolUse": block})
     return blocks
 

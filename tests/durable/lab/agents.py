@@ -101,14 +101,14 @@ def script(scene: Scene) -> Any:
     if len(scene.turn) > 1:
         texts = [b["toolResult"]["content"][0]["text"] for b in scene.messages[-1]["content"] if "toolResult" in b]
         return "results: " + "; ".join(text[:80] for text in texts)
-    uses = []
+    uses: list[Any] = []
     for name, label, seconds in re.findall(r"(\w+):([\w-]+)(?::([\d.]+))?", scene.prompt):
         if name == "big":
             uses.append((name, {"size": int(label)}))
         elif name == "swallow":
             uses.append((name, {"text": "x" * int(label)}))
         else:
-            value = {"log": log[1] if log else "", "label": label}
+            value: dict[str, Any] = {"log": log[1] if log else "", "label": label}
             uses.append((name, {**value, "seconds": float(seconds)} if seconds else value))
     return calls(*uses) if uses else f"you said: {scene.prompt}"
 
