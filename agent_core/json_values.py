@@ -25,13 +25,15 @@ def check_json(value: object, what: str) -> None:
     Raises:
         TypeError: With the path of the first part that is not JSON.
     """
-    pending: list[tuple[object, str]] = [(value, what)]
+    pending: list[tuple[object, str, int]] = [(value, what, 0)]
     seen = 0
     while pending:
-        item, path = pending.pop()
+        item, path, depth = pending.pop()
         seen += 1
         if seen > _MAX_NODES:
-            raise TypeError(f"{what} has more than {_MAX_NODES:,} parts or refers to itself")
+            raise TypeError(f"{what} has more than {_MAX_NODES:,} parts")
+        if depth > _MAX_DEPTH:
+            raise TypeError(f"{what} is nested more than {_MAX_DEPTH} levels deep or refers to itself")
         if item is None or isinstance(item, (bool, int, str)):
             if isinstance(item, str) and not _encodable(item):
                 raise TypeError(f"{path} holds a lone surrogate, which is not valid Unicode text")
@@ -44,10 +46,10 @@ def check_json(value: object, what: str) -> None:
             for key, part in item.items():
                 if not isinstance(key, str):
                     raise TypeError(f"{path} has the key {key!r} of type {type(key).__name__}; keys must be text")
-                pending.append((part, f"{path}.{key}"))
+                pending.append((part, f"{path}.{key}", depth + 1))
             continue
         if isinstance(item, list):
-            pending.extend((part, f"{path}[{index}]") for index, part in enumerate(item))
+            pending.extend((part, f"{path}[{index}]", depth + 1) for index, part in enumerate(item))
             continue
         raise TypeError(
             f"{path} is of type {type(item).__name__}, which is not JSON; "
@@ -64,6 +66,7 @@ def _encodable(text: str) -> bool:
 
 
 _MAX_NODES = 1_000_000
+_MAX_DEPTH = 200
 
 
 def canonical_json(value: JsonValue) -> str:
