@@ -122,7 +122,7 @@ class Session:
                 )
             ids = ", ".join(item.id for item in self.open_questions())
             raise AnswerRefused("unknown_interrupt", f"no question has the id {answer.interrupt_id!r}; open are: {ids}")
-        if question.status == "answered" and question.answer is not None:
+        if question.status in ("answered", "settled") and question.answer is not None:
             if canonical_json(question.answer.response) == canonical_json(answer.response):
                 return question
             who = (question.answer.responder or {}).get("id") or "somebody"
