@@ -96,6 +96,7 @@ class Memory:
             number = sum(1 for known in self._owners if known.split("#")[0] == label)
             self._owners[f"{label}#{number}" if number else label] = owner
         self._at_start = {key: dict(_attributes(owner)) for key, owner in self._owners.items()}
+        self._fixed = {key: _not_encodable(owner) for key, owner in self._owners.items()}
         self._unknown: JsonObject = {}
 
     def take(self) -> JsonObject:
@@ -111,7 +112,8 @@ class Memory:
                 try:
                     kept[name] = encode(value, f"{type(owner).__name__}.{name}")
                 except HandlerStateError:
-                    if name not in self._at_start[key] or self._at_start[key][name] is not value:
+                    # What the factory set up so may stay so. A list that now holds more is a change.
+                    if name not in self._fixed[key] or self._at_start[key][name] is not value:
                         raise
             if kept:
                 taken[key] = kept
@@ -132,6 +134,17 @@ class Memory:
 
 def _attributes(owner: object) -> dict[str, Any]:
     return getattr(owner, "__dict__", {})
+
+
+def _not_encodable(owner: object) -> set[str]:
+    """Names of the attributes that can't be carried as they are now."""
+    found: set[str] = set()
+    for name, value in _attributes(owner).items():
+        try:
+            encode(value, name)
+        except HandlerStateError:
+            found.add(name)
+    return found
 
 
 def _label(owner: object) -> str:
