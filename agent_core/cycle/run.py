@@ -80,6 +80,14 @@ class _Cycle:
                 if cause is None:
                     cause = error.cause
                     outcome = self._failed(error)
+        handlers = self._context.given.handlers
+        try:
+            handlers = self._context.agent.handlers_snapshot()
+        except Exception as error:
+            if cause is None:
+                cause = error
+                outcome = self._failed(error)
+        outcome.handlers = handlers
         return CycleEnd(self._complete(outcome), cause)
 
     async def _loop(self) -> CycleOutcome:
@@ -207,12 +215,6 @@ class _Cycle:
             outcome.messages = messages[count:]
         else:
             outcome.conversation = messages
-        try:
-            outcome.handlers = context.agent.handlers_snapshot()
-        except Exception as error:
-            outcome.stop_reason, outcome.pending, outcome.resume = "failed", None, None
-            outcome.error = ErrorInfo(type=type(error).__name__, message=str(error))
-            outcome.handlers = context.given.handlers
         outcome.agent_state = context.agent.state.get()
         outcome.invocation_state = context.invocation_state
         context.progress.guides = context.runner.guides
