@@ -3,6 +3,7 @@
 import asyncio
 
 import pytest
+from tests.core.driving import Clock, StillEffects, acts, asking, make, questions, reply, results, succeed, valid
 
 from countersign import Agent, InterventionHandler, ScriptedModel, tool
 from countersign.agent_core.cycle import run_cycle
@@ -21,7 +22,6 @@ from countersign.hooks import (
 from countersign.interventions import Confirm, Proceed
 from countersign.models import calls
 from countersign.types.tools import ToolContext
-from tests.core.driving import Clock, StillEffects, acts, asking, make, questions, reply, results, succeed, valid
 
 
 def change_to(value):

@@ -1,12 +1,12 @@
 """`HumanInTheLoop`: who is asked, what approves, what is trusted."""
 
 import pytest
+from tests.core.driving import acts, make, reply, results, valid
 
 from countersign import Agent, ScriptedModel, tool
 from countersign.errors import AgentDefinitionError
 from countersign.models import calls
 from countersign.vended_interventions.hitl import HumanInTheLoop
-from tests.core.driving import acts, make, reply, results, valid
 
 
 @tool

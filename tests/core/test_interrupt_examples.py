@@ -4,12 +4,12 @@ import json
 from typing import Any
 
 import pytest
+from tests.core.driving import results, valid
 
 from countersign import Agent, ScriptedModel, tool
 from countersign.hooks import BeforeToolCallEvent, BeforeToolsEvent, HookProvider, HookRegistry
 from countersign.models import calls
 from countersign.types.tools import ToolContext
-from tests.core.driving import results, valid
 
 PATHS = ["a/b/c.txt", "d/e/f.txt"]
 

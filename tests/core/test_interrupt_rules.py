@@ -1,13 +1,13 @@
 """The rules of the interrupts document."""
 
 import pytest
+from tests.core.driving import acts, asking, make, reply, results, valid
 
 from countersign import Agent, ScriptedModel, tool
 from countersign.errors import EventLoopException
 from countersign.hooks import AfterToolCallEvent, AfterToolsEvent, BeforeToolCallEvent, BeforeToolsEvent
 from countersign.models import calls
 from countersign.types.tools import ToolContext
-from tests.core.driving import acts, asking, make, reply, results, valid
 
 
 def test_all_hooks_run_and_all_may_ask():

@@ -1,12 +1,12 @@
 """Interventions: what each action does at each lifecycle method, and in which order they win."""
 
 import pytest
+from tests.core.driving import acts, make, reply, results, valid
 
 from countersign import InterventionHandler
 from countersign.errors import EventLoopException, GuideLimitError
 from countersign.hooks import AfterToolCallEvent, BeforeToolCallEvent
 from countersign.interventions import Confirm, Deny, Guide, Proceed, Transform
-from tests.core.driving import acts, make, reply, results, valid
 
 
 def handler(handler_name, on_error="throw", **methods):
@@ -27,9 +27,7 @@ def run(script, *handlers, log=None, **options):
 
 
 def texts(agent):
-    return [
-        part["text"] for message in agent.messages for part in message["content"] if "text" in part
-    ]
+    return [part["text"] for message in agent.messages for part in message["content"] if "text" in part]
 
 
 @pytest.mark.parametrize("method", ["before_invocation", "before_tool_call", "after_tool_call", "before_model_call",
@@ -41,9 +39,7 @@ def test_proceed_changes_nothing(method):
     assert (result.stop_reason, log) == ("end_turn", [1])
 
 
-@pytest.mark.parametrize(
-    ("method", "said"), [("before_invocation", "DENIED: no"), ("before_model_call", "DENIED: no")]
-)
+@pytest.mark.parametrize(("method", "said"), [("before_invocation", "DENIED: no"), ("before_model_call", "DENIED: no")])
 def test_deny_before_invocation_and_model(method, said):
     """Deny ends the turn with its reason in the assistant's place; the prompt stays in the conversation."""
     agent, result = run(acts(1), handler("h", **{method: lambda e: Deny(reason="no")}))
