@@ -267,7 +267,8 @@ class Session:
         rebuilt = rebuild(recovery, given)
         self._note(now, "cycle_failed", reason=recovery.reason, kept=rebuilt.kept, unknown=sorted(rebuilt.unknown))
         state.cycle += max(1, len(recovery.cycles))
-        if given.opens == "prompt" and rebuilt.model_calls == 0:
+        again = given.opens == "prompt" and rebuilt.model_calls == 0
+        if again and not state.stopping and state.failures < CYCLE_FAILURES:
             state.turn -= 1  # nothing has happened yet: the prompt runs again, as the same turn
             state.prompts.insert(0, QueuedPrompt(messages=given.prompt))
             rebuilt.messages.clear()
