@@ -243,6 +243,8 @@ class Session:
             state.stopping = False
             if state.pending is not None or state.go_on:
                 self._end_turn("cancelled", None, None, "Not run: the turn was stopped.", now)
+        if state.closing and state.status == "waiting":
+            self.stop(now, "the session was closed")  # its answers would be refused
 
     def _merge(self, pending: Pending) -> None:
         """Take a cycle's questions, with the answers that came while it ran."""
