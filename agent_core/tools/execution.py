@@ -81,11 +81,12 @@ def _contained(tool: Tool, call: ToolCall, context: ToolContext) -> Any:
 
 
 def _raised(call: ToolCall, error: Exception) -> ToolOutcome:
-    text = f"Error: {type(error).__name__} - {error}"
+    message = _sendable(str(error))
+    text = f"Error: {type(error).__name__} - {message}"
     return ToolOutcome(
         kind="result",
         result=error_result(call.tool_use_id, text),
-        error=ErrorInfo(type=type(error).__name__, message=str(error), origin=call.tool),
+        error=ErrorInfo(type=type(error).__name__, message=message, origin=call.tool),
     )
 
 
@@ -106,18 +107,23 @@ def as_result(tool_use_id: str, value: Any) -> ToolResult:
             pass
         else:
             return {"toolUseId": tool_use_id, "status": value["status"], "content": value["content"]}
-    return {"toolUseId": tool_use_id, "status": "success", "content": [{"text": _text(value)}]}
+    return {"toolUseId": tool_use_id, "status": "success", "content": [{"text": _sendable(_text(value))}]}
 
 
 def _text(value: Any) -> str:
     if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8")
+        return value
     if isinstance(value, BaseModel):
         return value.model_dump_json()
     try:
         return json.dumps(value, ensure_ascii=False)
     except (TypeError, ValueError):
         return str(value)
+
+
+def _sendable(text: str) -> str:
+    """Text without lone surrogates, which file names that are not UTF-8 have and no channel takes."""
+    return text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _within_limits(call: ToolCall, outcome: ToolOutcome, state: AgentState) -> ToolOutcome:
