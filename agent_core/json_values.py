@@ -26,14 +26,10 @@ def check_json(value: object, what: str) -> None:
         TypeError: With the path of the first part that is not JSON.
     """
     pending: list[tuple[object, str, int]] = [(value, what, 0)]
-    seen = 0
     while pending:
         item, path, depth = pending.pop()
-        seen += 1
-        if seen > _MAX_NODES:
-            raise TypeError(f"{what} has more than {_MAX_NODES:,} parts")
-        if depth > _MAX_DEPTH:
-            raise TypeError(f"{what} is nested more than {_MAX_DEPTH} levels deep or refers to itself")
+        if depth > MAX_DEPTH:
+            raise TypeError(f"{what} is nested more than {MAX_DEPTH} levels deep, or contains itself")
         if item is None or isinstance(item, (bool, int, str)):
             if isinstance(item, str) and not _encodable(item):
                 raise TypeError(f"{path} holds a lone surrogate, which is not valid Unicode text")
@@ -55,6 +51,10 @@ def check_json(value: object, what: str) -> None:
             f"{path} is of type {type(item).__name__}, which is not JSON; "
             "use None, True, False, a number, text, a list or a dict of those"
         )
+
+
+MAX_DEPTH = 200
+"""Levels of nesting that are taken; Python's own JSON code gives up at a few hundred more."""
 
 
 def _encodable(text: str) -> bool:
