@@ -164,12 +164,18 @@ class ToolPhase:
 
     async def _calls(self) -> None:
         """Decide and run until no hook asks for another try."""
-        again = self._unfinished()
+        again = [index for index in self._unfinished() if not self._waits_in_body(index)]
         while again and self._pass.error is None:
             runs: list[Run] = []
             for index in again:
                 await self._decide(index, runs)
             again = await self._execute(runs)
+
+    def _waits_in_body(self, index: int) -> bool:
+        """True if the call's body has asked and nobody has answered: it need not run only to ask again."""
+        if index in self._pending.unknown:
+            return False
+        return any(question.scope == "tool" and question.status == "open" for question in self._ledger.of(index))
 
     async def _decide(self, index: int, runs: list[Run]) -> None:
         before = self._context.agent.handlers_snapshot()
