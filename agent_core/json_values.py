@@ -40,8 +40,10 @@ def check_json(value: object, what: str) -> None:
             continue
         if isinstance(item, dict):
             for key, part in item.items():
-                if not isinstance(key, str):
-                    raise TypeError(f"{path} has the key {key!r} of type {type(key).__name__}; keys must be text")
+                if not isinstance(key, str) or not _encodable(key):
+                    raise TypeError(
+                        f"{path} has the key {key!r} of type {type(key).__name__}; keys must be Unicode text"
+                    )
                 pending.append((part, f"{path}.{key}", depth + 1))
             continue
         if isinstance(item, list):
@@ -65,7 +67,6 @@ def _encodable(text: str) -> bool:
     return True
 
 
-_MAX_NODES = 1_000_000
 _MAX_DEPTH = 200
 
 

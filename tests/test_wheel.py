@@ -18,7 +18,7 @@ CHECKOUT = Path(__file__).resolve().parent.parent
 ROOMS = ("agent_core", "workflows", "activities", "agent_client")
 
 # Runs in the other project, with the installed wheel. Each of that project's own modules holds OWNER = "project".
-PROJECT_SCRIPT = """
+PROJECT_SCRIPT = '''
 import sys
 from pathlib import Path
 
@@ -37,8 +37,30 @@ import countersign.workflows
 assert countersign.workflows is not workflows
 assert Path(countersign.workflows.__file__).resolve().is_relative_to(site_packages)
 
+from countersign import Agent, ScriptedModel, tool
+from countersign.models import calls
+from countersign.vended_interventions.hitl import HumanInTheLoop
+
+deleted = []
+
+
+@tool
+def delete(path: str) -> str:
+    """Delete a file."""
+    deleted.append(path)
+    return "deleted"
+
+
+model = ScriptedModel([calls(("delete", {"path": "a"})), "done"])
+agent = Agent(model=model, tools=[delete], interventions=[HumanInTheLoop()])
+result = agent("delete a")
+assert result.stop_reason == "interrupt" and deleted == []
+answer = {"interruptResponse": {"interruptId": result.interrupts[0].id, "response": "yes"}}
+assert agent([answer]).stop_reason == "end_turn"
+assert deleted == ["a"]
+
 print("ran", countersign.__version__)
-"""
+'''
 
 
 def run(*command: str | Path, cwd: Path) -> str:
