@@ -157,6 +157,7 @@ class Asking:
     consumed: dict[str, Question] = field(default_factory=dict)
     preempted: set[str] = field(default_factory=set)
     _owners: dict[str, str] = field(default_factory=dict)
+    _reasons: dict[str, str] = field(default_factory=dict)
 
     def ask(self, name: str, reason: Any, response: Any, answers: JsonObject | None) -> Any:
         """See `InterruptibleEvent.interrupt`."""
@@ -167,6 +168,9 @@ class Asking:
             check_json(answers, f"the answers of interrupt {name!r}")
         if self._owners.setdefault(name, self.callback) != self.callback:
             raise ValueError(f"interrupt_name=<{name}> | interrupt name used more than once")
+        content = canonical_json(reason)
+        if self._reasons.setdefault(name, content) != content:
+            raise ValueError(f"interrupt_name=<{name}> | interrupt name used more than once, for two reasons")
         if response is not UNSET:
             check_json(response, f"the response of interrupt {name!r}")
             self.preempted.add(name)

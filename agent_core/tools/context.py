@@ -39,6 +39,7 @@ class ToolContext:
     idempotency_key: str = ""
     heartbeat: Callable[[], None] = lambda: None
     _answers: Mapping[str, GivenAnswer] = field(default_factory=dict, repr=False)
+    _reasons: dict[str, str] = field(default_factory=dict, repr=False)
     _asked: list[ToolAsk] = field(default_factory=list, repr=False)
 
     def interrupt(self, name: str, reason: Any = None, *, answers: JsonObject | None = None) -> Any:
@@ -58,10 +59,13 @@ class ToolContext:
         Raises:
             InterruptException: While there is no answer. It is not an `Exception`: leave it alone.
             TypeError: If the reason is not JSON.
+            ValueError: If this run of the body has used the name for another reason.
         """
         if not isinstance(name, str) or not name:
             raise TypeError(f"an interrupt's name must be non-empty text, not {name!r}")
         check_json(reason, "reason")
+        if self._reasons.setdefault(name, digest(reason)) != digest(reason):
+            raise ValueError(f"interrupt_name=<{name}> | interrupt name used more than once, for two reasons")
         given = self._answers.get(name)
         # The person answered the reason they saw. If it has changed since, only a refusal still holds.
         if given is not None and (given.reason_digest == digest(reason) or is_refusal(given.response)):
