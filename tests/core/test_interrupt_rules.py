@@ -257,3 +257,45 @@ def test_ids_are_never_reused_by_later_turns():
     agent(reply(first, "y"))
     second = agent("again")
     assert second.interrupts[0].id != first.interrupts[0].id
+
+
+def test_a_waiting_body_does_not_run_for_a_siblings_answer():
+    """A tool that waits for its own answer is not started again when another call is answered."""
+    started = []
+
+    @tool(context=True)
+    def act(x: int, tool_context: ToolContext) -> str:
+        started.append(x)
+        return tool_context.interrupt("ok?", reason=x)
+
+    agent = Agent(ScriptedModel(acts(1, 2)), tools=[act])
+    rest = agent(reply(agent("go"), "a")[:1])
+    agent(reply(rest, "b"))
+    assert (sorted(started), results(agent)) == ([1, 1, 2, 2], [("success", "a"), ("success", "b")])
+
+
+def test_one_name_with_two_reasons_in_a_hook_is_an_error():
+    """Asking two things under one name can never be answered; it is said instead of asked for ever."""
+
+    def hook(event: BeforeToolCallEvent):
+        event.interrupt("ok?", reason=1)
+        event.interrupt("ok?", reason=2)
+
+    agent = make([], acts(1), hooks=[hook])
+    with pytest.raises(EventLoopException, match="used more than once"):
+        agent(reply(agent("go"), "y"))
+    assert valid(agent)
+
+
+def test_one_name_with_two_reasons_in_a_tool_is_an_error():
+    """The same in a tool's body: its call ends with an error."""
+
+    @tool(context=True)
+    def act(x: int, tool_context: ToolContext) -> str:
+        return tool_context.interrupt("ok?", reason=1) + tool_context.interrupt("ok?", reason=2)
+
+    agent = Agent(ScriptedModel(acts(1)), tools=[act])
+    agent(reply(agent("go"), "y"))
+    ((status, text),) = results(agent)
+    assert status == "error"
+    assert "used more than once" in text
