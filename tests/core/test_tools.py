@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import BaseModel, Field
+from tests.core.driving import results
 
 from countersign import Agent, ScriptedModel, tool
 from countersign.agent_core.interrupts import call_digest
@@ -18,7 +19,6 @@ from countersign.agent_core.wire import ToolCall
 from countersign.errors import AgentDefinitionError, ToolInputError
 from countersign.models import calls
 from countersign.types.tools import ToolContext
-from tests.core.driving import results
 
 
 class Mode(Enum):
