@@ -4,7 +4,7 @@ ARGS ?=
 BIN := .venv/bin
 READY := .venv/.ready
 # Folders that exist; some rooms come later.
-TYPED_LENIENTLY = $(wildcard tests examples)
+TYPED_LENIENTLY = $(wildcard tests examples benchmarks)
 
 .DEFAULT_GOAL := help
 .PHONY: help install check test demo format clean

@@ -118,7 +118,13 @@ class AgentSession:
         return self._ended()
 
     async def _live(self) -> None:
+        progressed = False
         while True:
+            # Between two cycles, too: a turn of many cycles must not outgrow its history. Never before this run
+            # has done something, so that runs can't follow each other without end.
+            if progressed and self._should_continue_as_new() and not self._session.done:
+                await self._continue_as_new()
+            progressed = True
             self._session.expire(workflow.now())
             given = self._session.next_cycle(workflow.now())
             self._publisher.publish()
@@ -126,8 +132,6 @@ class AgentSession:
                 await self._run_cycle(given)
             elif self._session.done:
                 return
-            elif self._should_continue_as_new():
-                await self._continue_as_new()
             else:
                 await self._wait()
 

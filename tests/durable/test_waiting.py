@@ -98,3 +98,13 @@ async def test_trust_is_carried_over_turns_restarts_and_runs(lab):
     assert result.stop_reason == "interrupt"
     await session.stop()
     await session.close()
+
+
+async def test_a_long_turn_is_continued_as_new_between_its_cycles(lab):
+    """A turn of many cycles does not outgrow its session's history, and counts go on."""
+    worker = lab.worker()
+    session = await lab.start(worker, "loop", "loop:6", handover_after_s=0, continue_after_events=20)
+    result = await session.result()
+    assert (result.stop_reason, result.state) == ("end_turn", {"models": 7})
+    begun = (await lab.history_of(session.id)).events[0].workflow_execution_started_event_attributes
+    assert begun.continued_execution_run_id
