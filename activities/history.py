@@ -68,6 +68,11 @@ class HistoryActivities:
             if item.kind == MODEL_ACTIVITY and item.done:
                 call = ModelCall.model_validate(item.argument)
                 cycles.of(call.cycle).response = ModelResponse.model_validate(item.result)
+            elif item.kind == MODEL_ACTIVITY:
+                # Asked again and without an answer: the earlier answer of that cycle was discarded by a hook.
+                number = ModelCall.model_validate(item.argument).cycle
+                if number in cycles.found:
+                    cycles.of(number).response = None
             elif not item.kind.startswith("countersign."):
                 call_of_tool = ToolCall.model_validate(item.argument)
                 cycle = cycles.of(call_of_tool.cycle)

@@ -1,13 +1,12 @@
 """Calls the model. Safe to repeat; Temporal owns all retries, the vendor SDK's own are off."""
 
-import asyncio
-import contextlib
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from countersign.activities.heartbeats import heartbeats
 from countersign.agent_core.deployment import AgentDeployment
 from countersign.agent_core.errors import CountersignError, ModelThrottledException, PayloadTooLargeError
 from countersign.agent_core.json_values import json_size
@@ -15,7 +14,6 @@ from countersign.agent_core.messages import Message
 from countersign.agent_core.models import collect
 from countersign.agent_core.wire import MODEL_ACTIVITY, ModelCall, ModelResponse
 
-HEARTBEAT_S = 5.0
 RESPONSE_LIMIT_BYTES = 400_000
 """The most that a model's message may weigh: it is shown in questions and kept in the conversation too."""
 
@@ -61,9 +59,7 @@ class ModelActivities:
                 )
                 response = await collect(stream)
         except Exception as error:
-            raise ApplicationError(
-                str(error), type=_type_of(error), non_retryable=not isinstance(error, _RETRYABLE)
-            ) from error
+            raise _failure(error) from error
         size = json_size(response.model_dump(mode="json"))
         if size > RESPONSE_LIMIT_BYTES:
             too_large = PayloadTooLargeError(
@@ -73,25 +69,12 @@ class ModelActivities:
         return response
 
 
-def _type_of(error: Exception) -> str:
+def _failure(error: Exception) -> ApplicationError:
+    """A model's error as it travels: named after the error of this project that it is or stands for."""
     if isinstance(error, CountersignError):
-        return type(error).__name__
-    return "ModelThrottledException" if isinstance(error, _RETRYABLE) else type(error).__name__
-
-
-@contextlib.asynccontextmanager
-async def heartbeats(*details: Any) -> AsyncIterator[None]:
-    """Heartbeat every few seconds while the body runs."""
-
-    async def beat() -> None:
-        while True:
-            activity.heartbeat(*details)
-            await asyncio.sleep(HEARTBEAT_S / 2)
-
-    task = asyncio.create_task(beat())
-    try:
-        yield
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
+        kind, text = type(error).__name__, str(error)
+    elif isinstance(error, _RETRYABLE):
+        kind, text = "ModelError", f"the model can't be reached ({type(error).__name__}: {error})"
+    else:
+        kind, text = type(error).__name__, str(error)
+    return ApplicationError(text, type=kind, non_retryable=not isinstance(error, _RETRYABLE))

@@ -7,7 +7,7 @@ from countersign.activities.history import HistoryActivities
 from countersign.activities.model import ModelActivities
 from countersign.activities.search_attributes import SearchAttributeActivities
 from countersign.activities.step import StepActivities
-from countersign.activities.tool import tool_activities
+from countersign.activities.tool import ToolActivities
 from countersign.agent_core.deployment import AgentDeployment
 
 
@@ -18,5 +18,5 @@ def activities_for(deployments: Mapping[str, AgentDeployment]) -> list[Callable[
         StepActivities(deployments).run_step,
         HistoryActivities().read_cycle,
         SearchAttributeActivities().existing,
-        *tool_activities(deployments),
+        *ToolActivities(deployments).all(),
     ]

@@ -1,6 +1,8 @@
 """Which of our search attributes the namespace has, and registering those that are missing."""
 
+import asyncio
 import logging
+from datetime import timedelta
 
 from temporalio import activity
 from temporalio.api.enums.v1 import IndexedValueType
@@ -16,6 +18,9 @@ from countersign.agent_core.wire import (
     SEARCH_PENDING,
     SEARCH_STATUS,
 )
+
+RPC_TIMEOUT = timedelta(seconds=5)
+VISIBLE_TRIES, VISIBLE_INTERVAL_S = 20, 0.1
 
 logger = logging.getLogger(__name__)
 
@@ -43,29 +48,57 @@ class SearchAttributeActivities:
 
 async def existing(client: Client) -> list[str]:
     """Names of our attributes that the namespace has, with the right type."""
+    present = await _listed(client)
+    return [name for name, kind in ATTRIBUTES.items() if present.get(name) == kind]
+
+
+async def _listed(client: Client) -> dict[str, int]:
+    """Those of our names that the namespace has, with the types that they have there."""
     listed = await client.operator_service.list_search_attributes(
-        ListSearchAttributesRequest(namespace=client.namespace)
+        ListSearchAttributesRequest(namespace=client.namespace), timeout=RPC_TIMEOUT
     )
-    return [name for name, kind in ATTRIBUTES.items() if listed.custom_attributes.get(name) == kind]
+    return {name: kind for name, kind in listed.custom_attributes.items() if name in ATTRIBUTES}
 
 
 async def register(client: Client) -> list[str]:
-    """Register the attributes that are missing, one by one.
+    """Register the attributes that are missing, one by one, and wait until they can be used.
+
+    One that exists with another type is left alone: the server would take the change without a word.
 
     Returns:
-        Those that are missing still; sessions then go without them.
+        Those that are missing still, or of another type; sessions then go without them.
     """
     try:
-        missing = [name for name in ATTRIBUTES if name not in await existing(client)]
+        present = await _listed(client)
+        for name, kind in ATTRIBUTES.items():
+            if name not in present:
+                await _add(client, name, kind)
+            elif present[name] != kind:
+                logger.warning("search attribute %s exists with another type than %s", name, _type_name(kind))
+        return await _missing(client, {name for name in ATTRIBUTES if name not in present})
     except RPCError as error:
         logger.warning("search attributes can't be listed: %s", error)
         return list(ATTRIBUTES)
-    refused: list[str] = []
-    for name in missing:
-        request = AddSearchAttributesRequest(namespace=client.namespace, search_attributes={name: ATTRIBUTES[name]})
-        try:
-            await client.operator_service.add_search_attributes(request)
-        except RPCError as error:
-            refused.append(name)
-            logger.warning("search attribute %s is missing and can't be registered: %s", name, error)
-    return refused
+
+
+async def _add(client: Client, name: str, kind: IndexedValueType.ValueType) -> None:
+    request = AddSearchAttributesRequest(namespace=client.namespace, search_attributes={name: kind})
+    try:
+        await client.operator_service.add_search_attributes(request, timeout=RPC_TIMEOUT)
+    except RPCError as error:
+        logger.warning("search attribute %s (%s) can't be registered: %s", name, _type_name(kind), error)
+
+
+async def _missing(client: Client, added: set[str]) -> list[str]:
+    """What is missing in the end; what was just added shows up after a moment."""
+    for _ in range(VISIBLE_TRIES):
+        found = await existing(client)
+        if added <= set(found):
+            break
+        await asyncio.sleep(VISIBLE_INTERVAL_S)
+    return [name for name in ATTRIBUTES if name not in found]
+
+
+def _type_name(kind: IndexedValueType.ValueType) -> str:
+    """The name that `temporal operator search-attribute create --type` takes."""
+    return IndexedValueType.Name(kind).removeprefix("INDEXED_VALUE_TYPE_").title().replace("_", "")

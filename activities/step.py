@@ -7,6 +7,7 @@ from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from countersign.agent_core.deployment import AgentDeployment
+from countersign.agent_core.interrupts import InterruptException
 from countersign.agent_core.json_values import check_json, json_size
 from countersign.agent_core.wire import MAX_VALUE_BYTES, STEP_ACTIVITY, StepCall
 
@@ -37,6 +38,10 @@ class StepActivities:
         try:
             result = await info.function(*call.args, **call.keywords)
             check_json(result, f"the result of step {call.step}")
+        except InterruptException as error:
+            # It is no Exception: unconverted, it would count as retryable.
+            text = f"step {call.step} raised an interrupt; a step can't ask, only hooks, handlers and tools can"
+            raise ApplicationError(text, type="RuntimeError", non_retryable=True) from error
         except Exception as error:
             retryable = isinstance(error, _RETRYABLE)
             raise ApplicationError(str(error), type=type(error).__name__, non_retryable=not retryable) from error

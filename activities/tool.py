@@ -5,15 +5,22 @@ first: before it invokes the tool it has the server record the heartbeat "invoki
 attempt that finds the mark does not run the tool again, unless the tool is idempotent.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+import asyncio
+import contextvars
+import threading
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
 import anyio
 import anyio.to_thread
 from temporalio import activity
+from temporalio.client import AsyncActivityCancelledError
+from temporalio.common import RawValue
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
-from countersign.activities.model import heartbeats
+from countersign.activities.heartbeats import heartbeats
 from countersign.agent_core.deployment import AgentDeployment
+from countersign.agent_core.errors import ToolError
 from countersign.agent_core.tools import Tool
 from countersign.agent_core.tools.execution import execute
 from countersign.agent_core.wire import ToolCall, ToolOutcome
@@ -22,55 +29,116 @@ MARK = "invoking"
 THREADS = 200
 """Sync tools that may run at once; the worker's own bound on activities is what counts."""
 
-ToolActivity = Callable[[ToolCall], Awaitable[ToolOutcome]]
+IDEMPOTENT_ATTEMPTS = 10
+"""After so many attempts that lost their worker, an idempotent tool is left to a person too."""
 
 
-def tool_activities(deployments: Mapping[str, AgentDeployment]) -> list[ToolActivity]:
-    """An activity for each tool name of the agents; it finds the agent's tool by the call."""
-    names = {tool.tool_name for deployment in deployments.values() for tool in deployment.template.tool_registry}
-    return [_tool_activity(name, deployments) for name in sorted(names)]
+class ToolActivities:
+    """The tool activities.
 
+    Args:
+        deployments: The agents of this worker, by name.
+    """
 
-def _tool_activity(name: str, deployments: Mapping[str, AgentDeployment]) -> ToolActivity:
-    threads: list[anyio.CapacityLimiter] = []
+    def __init__(self, deployments: Mapping[str, AgentDeployment]) -> None:
+        self._deployments = deployments
+        self._threads: anyio.CapacityLimiter | None = None
 
-    async def in_thread(function: Callable[[], Any]) -> Any:
-        if not threads:
-            threads.append(anyio.CapacityLimiter(THREADS))
-        return await anyio.to_thread.run_sync(function, limiter=threads[0], abandon_on_cancel=True)
+    def all(self) -> list[Callable[..., Awaitable[ToolOutcome]]]:
+        """An activity for each tool name of the agents, and one for calls of tools that nobody here has."""
+        agents = [deployment.template for deployment in self._deployments.values()]
+        names = sorted({tool.tool_name for agent in agents for tool in agent.tool_registry})
+        return [*(self._named(name) for name in names), self._unserved()]
 
-    @activity.defn(name=name)
-    async def run(call: ToolCall) -> ToolOutcome:
-        """Run the tool once. Not repeated after a crash, unless it is idempotent."""
-        deployment = deployments.get(call.agent)
+    def _named(self, name: str) -> Callable[[ToolCall], Awaitable[ToolOutcome]]:
+        @activity.defn(name=name)
+        async def run(call: ToolCall) -> ToolOutcome:
+            """Run the tool once. Not repeated after a crash, unless it is idempotent."""
+            return await self._run(call)
+
+        return run
+
+    def _unserved(self) -> Callable[[Sequence[RawValue]], Awaitable[ToolOutcome]]:
+        """The dynamic activity: without it, a lost call whose next worker lacks the tool would look never started."""
+
+        @activity.defn(dynamic=True)
+        async def run(args: Sequence[RawValue]) -> ToolOutcome:
+            """Say what is known of a call of a tool that this worker does not have. Safe to repeat."""
+            kind = activity.info().activity_type
+            if kind.startswith("countersign.") or len(args) != 1:
+                raise ApplicationError(f"this worker has no activity {kind!r}", type="NotFoundError")
+            call: ToolCall = activity.payload_converter().from_payload(args[0].payload, ToolCall)
+            return await self._run(call)
+
+        return run
+
+    async def _run(self, call: ToolCall) -> ToolOutcome:
+        deployment = self._deployments.get(call.agent)
         tool = deployment.template.tool_registry.get(call.tool) if deployment else None
+        begun = _begun_before(call, tool)
+        if begun is not None:
+            return begun
         if tool is None:
-            return ToolOutcome(
-                kind="never_started", detail=f"agent {call.agent!r} has no tool {call.tool!r} on this worker"
+            detail = f"agent {call.agent!r} has no tool {call.tool!r} on this worker"
+            return ToolOutcome(kind="never_started", detail=detail)
+        if activity.info().activity_type != call.tool:
+            detail = f"a call of {call.tool!r} was sent as activity {activity.info().activity_type!r}"
+            return ToolOutcome(kind="never_started", detail=detail)
+        if activity.is_worker_shutdown():
+            raise ApplicationError(
+                "handed back: the worker is stopping", type="WorkerShutdown", category=ApplicationErrorCategory.BENIGN
             )
-        unknown = _unknown_outcome(tool)
-        if unknown is not None:
-            return unknown
-        await _mark()
-        async with heartbeats(MARK):
-            return await execute(tool, call, in_thread=in_thread, heartbeat=lambda: activity.heartbeat(MARK))
+        try:
+            await _mark()
+        except AsyncActivityCancelledError:
+            return ToolOutcome(kind="never_started", detail="the call was cancelled before it began")
+        ended = threading.Event()
+        try:
+            async with heartbeats(MARK):
+                return await execute(tool, call, in_thread=self._in_thread, heartbeat=_heartbeat(ended))
+        finally:
+            ended.set()
 
-    return run
+    async def _in_thread(self, function: Callable[[], Any]) -> Any:
+        if self._threads is None:  # made late: it belongs to the event loop
+            self._threads = anyio.CapacityLimiter(THREADS)
+        return await anyio.to_thread.run_sync(function, limiter=self._threads, abandon_on_cancel=True)
 
 
-def _unknown_outcome(tool: Tool) -> ToolOutcome | None:
+def _begun_before(call: ToolCall, tool: Tool | None) -> ToolOutcome | None:
     """What an earlier attempt's mark means; None if the tool may run."""
     info = activity.info()
-    if tool.idempotent or MARK not in info.heartbeat_details:
+    if MARK not in info.heartbeat_details:
         return None
-    return ToolOutcome(
-        kind="unknown",
-        detail=f"attempt {info.attempt - 1} had begun to run {tool.tool_name!r} when its worker was lost",
-    )
+    if tool is not None and tool.idempotent and info.attempt <= IDEMPOTENT_ATTEMPTS:
+        return None
+    detail = f"an attempt before number {info.attempt} had begun to run {call.tool!r} when its worker was lost"
+    return ToolOutcome(kind="unknown", detail=detail)
 
 
 async def _mark() -> None:
-    """Have the server record that the tool is about to run; returns when it has."""
+    """Have the server record that the tool is about to run; returns when it has.
+
+    `activity.heartbeat` only queues a heartbeat. This is the call itself, awaited.
+
+    Raises:
+        AsyncActivityCancelledError: If the call is not wanted any more; the tool must not run then.
+    """
     info = activity.info()
     handle = activity.client().get_async_activity_handle(task_token=info.task_token)
     await handle.heartbeat(MARK)
+
+
+def _heartbeat(ended: threading.Event) -> Callable[[], None]:
+    """`tool_context.heartbeat`, for bodies on the event loop and in threads.
+
+    A thread can't be cancelled; once its call has ended, its next heartbeat tells it to stop.
+    """
+    loop, context = asyncio.get_running_loop(), contextvars.copy_context()
+
+    def beat() -> None:
+        if ended.is_set():
+            raise ToolError("this call was cancelled or its worker stopped; nobody waits for its result")
+        loop.call_soon_threadsafe(activity.heartbeat, MARK, context=context)
+
+    return beat

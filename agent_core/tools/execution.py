@@ -1,5 +1,6 @@
 """Runs one tool call and turns whatever happens into a `ToolOutcome`. Both drivers use it."""
 
+import asyncio
 import json
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -51,42 +52,42 @@ async def execute(tool: Tool, call: ToolCall, *, in_thread: InThread, heartbeat:
 
 
 async def _invoke(tool: Tool, call: ToolCall, context: ToolContext, in_thread: InThread) -> ToolOutcome:
+    value, error = None, None
     try:
         if tool.is_async:
             value = await tool.invoke(call.input, context)
         else:
-            value = await in_thread(lambda: _contained(tool, call, context))
-    except InterruptException as interrupt:
-        if context.asked is None:
-            return _raised(call, RuntimeError(f"interrupt {interrupt.name!r} was raised without asking"))
-        value = None
-    except Exception as error:
-        if context.asked is None:
-            return _raised(call, error)
-        value = None
-    # The record counts, not the exception: a body that swallows the interrupt has paused all the same.
+            value, error = await in_thread(lambda: _contained(tool, call, context))
+    except (asyncio.CancelledError, GeneratorExit):
+        raise
+    except BaseException as raised:
+        error = raised
+    # The record counts, not the exception: a body that swallows the interrupt has paused all the same,
+    # and one that raises it inside a task group raises an exception group.
     if context.asked is not None:
         return ToolOutcome(kind="interrupt", ask=context.asked)
+    if error is not None:
+        return _raised(call, error)
     return ToolOutcome(kind="result", result=as_result(call.tool_use_id, value))
 
 
-def _contained(tool: Tool, call: ToolCall, context: ToolContext) -> Any:
-    """Run a sync body; its interrupt ends here, because threads and pools mishandle a BaseException."""
+def _contained(tool: Tool, call: ToolCall, context: ToolContext) -> tuple[Any, BaseException | None]:
+    """What a sync body returned or raised, as values: threads and event loops mishandle interrupts and `sys.exit`."""
     try:
-        return tool.invoke(call.input, context)
-    except InterruptException:
-        if context.asked is None:
-            raise RuntimeError("an interrupt was raised without asking: use tool_context.interrupt()") from None
-        return None
+        return tool.invoke(call.input, context), None
+    except BaseException as error:
+        return None, error
 
 
-def _raised(call: ToolCall, error: Exception) -> ToolOutcome:
-    message = _sendable(str(error))
-    text = f"Error: {type(error).__name__} - {message}"
+def _raised(call: ToolCall, error: BaseException) -> ToolOutcome:
+    kind, text = type(error).__name__, _sendable(str(error))
+    if isinstance(error, InterruptException):
+        kind, text = "RuntimeError", f"interrupt {error.name!r} was raised without asking: use tool_context.interrupt()"
+    shown = f"Error: {text}" if isinstance(error, ValueError) else f"Error: {kind} - {text}"  # as in Strands
     return ToolOutcome(
         kind="result",
-        result=error_result(call.tool_use_id, text),
-        error=ErrorInfo(type=type(error).__name__, message=message, origin=call.tool),
+        result=error_result(call.tool_use_id, shown),
+        error=ErrorInfo(type=kind, message=text, origin=call.tool),
     )
 
 

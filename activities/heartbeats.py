@@ -1,0 +1,33 @@
+"""Heartbeats beside long work, so that the server soon misses a worker that was lost."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+from temporalio import activity
+
+HEARTBEAT_S = 2.5
+"""Well under the heartbeat timeouts that cycles set (10 s for tools, 30 s for models)."""
+
+
+@contextlib.asynccontextmanager
+async def heartbeats(*details: Any) -> AsyncIterator[None]:
+    """Heartbeat every few seconds while the body runs.
+
+    Args:
+        *details: Sent along; a later attempt finds those of the last heartbeat.
+    """
+
+    async def beat() -> None:
+        while True:
+            activity.heartbeat(*details)
+            await asyncio.sleep(HEARTBEAT_S)
+
+    task = asyncio.create_task(beat())
+    try:
+        yield
+    finally:
+        task.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await task

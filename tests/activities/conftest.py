@@ -1,0 +1,42 @@
+"""Workers in this process, for activities that need a real server but no crash."""
+
+import uuid
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from temporalio.client import WorkflowHandle
+from temporalio.worker import Worker
+from tests.activities.calls import PassesOn
+
+from countersign.activities.registry import activities_for
+
+
+class Queue:
+    """A task queue of its own: starts workers and calls."""
+
+    def __init__(self, client: Any) -> None:
+        self.client, self.name = client, f"activities-{uuid.uuid4().hex[:8]}"
+
+    def worker(self, deployments: Any) -> Worker:
+        """A worker that serves these agents; use it as an async context manager."""
+        return Worker(
+            self.client,
+            task_queue=self.name,
+            workflows=[PassesOn],
+            activities=activities_for(deployments),
+            graceful_shutdown_timeout=timedelta(milliseconds=200),
+        )
+
+    async def start(self, kind: str, *arguments: Any, heartbeat_s: float = 1.0) -> WorkflowHandle[Any, Any]:
+        """Call an activity through a workflow."""
+        given = [kind, list(arguments), heartbeat_s]
+        return await self.client.start_workflow(
+            "PassesOn", args=given, id=f"pass-{uuid.uuid4().hex[:8]}", task_queue=self.name
+        )
+
+
+@pytest.fixture
+def queue(client: Any) -> Queue:
+    """See `Queue`."""
+    return Queue(client)

@@ -1,0 +1,126 @@
+"""Reading what a failed cycle had finished: never "never started" unless that is certain."""
+
+import asyncio
+from datetime import timedelta
+
+from temporalio import workflow
+from temporalio.worker import Worker
+from tests.activities.calls import PassesOn, served, tool_call
+
+from countersign import ScriptedModel, tool
+from countersign.activities.registry import activities_for
+from countersign.agent_core.messages import user_message
+from countersign.agent_core.wire import MODEL_ACTIVITY, READ_CYCLE_ACTIVITY, ModelCall, Recovery
+
+BEGAN = asyncio.Event()
+
+
+@tool
+async def quick() -> str:
+    """End at once."""
+    return "done"
+
+
+@tool
+async def endless() -> str:
+    """Never end."""
+    BEGAN.set()
+    await asyncio.sleep(60)
+    return "never"
+
+
+@workflow.defn(name="LikeACycle", sandboxed=False)
+class LikeACycle:
+    """Runs activities one by one, as a cycle would, and then waits to be terminated."""
+
+    @workflow.run
+    async def run(self, steps: list[list]) -> None:
+        for kind, arguments in steps:
+            await workflow.execute_activity(kind, args=arguments, start_to_close_timeout=timedelta(seconds=60))
+        await workflow.wait_condition(lambda: False)
+
+
+def model_call(cycle: int, call: int = 0) -> list:
+    given = ModelCall(agent="tester", session_id="s", cycle=cycle, call=call).model_dump()
+    return [MODEL_ACTIVITY, [given, [user_message("hi")]]]
+
+
+def call_of(name: str, cycle: int, index: int) -> list:
+    return [name, [tool_call(name, cycle=cycle, index=index).model_dump()]]
+
+
+async def read(queue, model, steps, until) -> Recovery:
+    """Run these activities, terminate their workflow, and read what it had finished."""
+    deployments = served(quick, endless, model=model)
+    worker = Worker(
+        queue.client, task_queue=queue.name, workflows=[LikeACycle, PassesOn], activities=activities_for(deployments),
+        graceful_shutdown_timeout=timedelta(milliseconds=100),
+    )  # fmt: skip
+    async with worker:
+        cycle = await queue.client.start_workflow("LikeACycle", steps, id=f"{queue.name}-cycle", task_queue=queue.name)
+        async with asyncio.timeout(20):
+            while not await until(cycle):
+                await asyncio.sleep(0.02)
+        await cycle.terminate()
+        reading = await queue.start(READ_CYCLE_ACTIVITY, cycle.id, None, "by hand")
+        return Recovery.model_validate(await asyncio.wait_for(reading.result(), 20))
+
+
+def finished(count: int):
+    async def enough(handle) -> bool:
+        events = [event async for event in handle.fetch_history_events()]
+        return sum(bool(e.activity_task_completed_event_attributes.scheduled_event_id) for e in events) >= count
+
+    return enough
+
+
+async def test_finished_calls_keep_their_results_and_a_running_one_is_unknown(queue):
+    """By cycle and by the call's place in its message."""
+    BEGAN.clear()
+
+    async def begun(_) -> bool:
+        return BEGAN.is_set()
+
+    steps = [model_call(3), call_of("quick", 3, 0), call_of("endless", 3, 1)]
+    recovery = await read(queue, ScriptedModel(["first"]), steps, begun)
+    [cycle] = recovery.cycles
+    assert (recovery.reason, cycle.cycle, cycle.response is not None) == ("by hand", 3, True)
+    done, running = cycle.calls
+    assert (done.index, done.status) == (0, "finished")
+    assert done.outcome is not None
+    assert done.outcome.result is not None
+    assert done.outcome.result["content"] == [{"text": "done"}]
+    assert (running.index, running.status) == (1, "unknown")
+
+
+async def test_an_answer_that_a_hook_discarded_is_not_brought_back(queue):
+    """The model was asked again in the same cycle and had not answered: the first answer does not count."""
+
+    async def silent_the_second_time(scene):
+        if scene.call:
+            BEGAN.set()
+            await asyncio.sleep(60)
+        return "discarded"
+
+    async def begun(_) -> bool:
+        return BEGAN.is_set()
+
+    BEGAN.clear()
+    steps = [model_call(1, 0), model_call(1, 1)]
+    recovery = await read(queue, ScriptedModel(silent_the_second_time), steps, begun)
+    assert [cycle.response for cycle in recovery.cycles] == [None]
+
+
+async def test_the_last_answer_of_a_cycle_counts(queue):
+    """Asked again and answered: the second answer is the cycle's."""
+    steps = [model_call(1, 0), model_call(1, 1)]
+    recovery = await read(queue, ScriptedModel(["one", "two"]), steps, finished(2))
+    assert recovery.cycles[0].response is not None
+    assert recovery.cycles[0].response.message["content"] == [{"text": "two"}]
+
+
+async def test_a_workflow_that_is_gone_had_finished_nothing_that_can_be_read(queue):
+    """A history that was removed is an empty recovery, not an error that repeats for ever."""
+    async with queue.worker(served(quick)):
+        reading = await queue.start(READ_CYCLE_ACTIVITY, "no-such-workflow", None, "lost")
+        assert await asyncio.wait_for(reading.result(), 20) == {"reason": "lost", "cycles": []}
