@@ -1,5 +1,6 @@
 """Questions and sessions as a person reads them in a shell."""
 
+import sys
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
@@ -9,6 +10,9 @@ from countersign.agent_client.cli.terminal import command, shortened, visible, v
 if TYPE_CHECKING:
     from countersign.agent_client.waiting import WaitingSession
     from countersign.agent_core.wire import AnswerReceipt, Question
+
+_WIDE_CHARS = 1_000
+"""Into a pipe, a question stays on one line."""
 
 DIGEST_SHOWN = 16
 """Hex digits of a digest that are shown and, pasted back, are enough to name it."""
@@ -77,7 +81,8 @@ def print_waiting(sessions: Sequence["WaitingSession"], now: datetime) -> None:
             asked = moment(str(card.get("asked_at") or ""), now)
             cells = (session.session_id, card.get("id"), card.get("name"), card_tools(card), asked)
             table.add_row(*(Text(visible(str(cell or ""))) for cell in cells))
-    Console(markup=False, highlight=False, emoji=False).print(table)
+    width = None if sys.stdout.isatty() else _WIDE_CHARS
+    Console(markup=False, highlight=False, emoji=False, width=width).print(table)
 
 
 def card_tools(card: dict[str, Any]) -> str:

@@ -111,7 +111,7 @@ def show(
         return
     print(f"session {visible(session)}")
     for name, value in status.items():
-        if value not in (None, [], {}, ""):
+        if name != "session_id" and value not in (None, [], {}, ""):
             print(f"  {visible(name):<14} {visible(str(value))}")
     print("\nconversation")
     for message in transcript:

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import uuid
 from datetime import timedelta
 
 import pytest
@@ -87,12 +88,21 @@ async def test_invoke_is_like_calling_the_agent(served):
     assert (await session.result()).turn == 2
 
 
-async def test_an_invoke_goes_on_across_continue_as_new(served):
-    """ "Moved" is not shown to the caller."""
-    session = await served.start("asker", "hello", lifetime="open")
-    for number in range(3):
-        assert message_text((await session.invoke(f"hello {number}")).message) == f"you said: hello {number}"
+async def test_invokes_and_questions_go_on_across_continue_as_new(served, served_queue):
+    """A session that starts a new run after every few events is one session to its callers."""
+    argument = {"protocol": 1, "agent": "asker", "prompt": "hello", "lifetime": "open", "continue_after_events": 1}
+    session_id = f"asker-{uuid.uuid4().hex[:8]}"
+    started = await served.temporal.start_workflow("AgentSession", argument, id=session_id, task_queue=served_queue)
+    session = served.session(session_id)
+    said = await asyncio.gather(*(session.invoke(f"hello {number}") for number in range(4)))
+    assert [message_text(result.message) for result in said] == [f"you said: hello {number}" for number in range(4)]
+    asked = await session.invoke("delete a")
+    assert (await session.approve(asked.interrupts[0].id)).open == []
+    assert await session.wait_for_questions(SOON) == []
+    assert (await session.status())["turn"] == 6
+    assert (await served.temporal.get_workflow_handle(session_id).describe()).run_id != started.first_execution_run_id
     await session.close()
+    assert (await session.result()).turn == 6
 
 
 async def test_a_failed_turn_raises_with_type_and_text(served):
