@@ -18,8 +18,8 @@ from temporalio.worker.workflow_sandbox._restrictions import RestrictedWorkflowA
 from temporalio.workflow import SandboxImportNotificationPolicy
 
 from countersign.agent_core.errors import AgentDefinitionError, CountersignError
-from countersign.workflows.audit import ForbiddenCall
 from countersign.workflows.frozen_modules import PROBE, FrozenModules
+from countersign.workflows.restrictions import FORBIDDEN_MEMBERS, LOADED_FIRST
 
 _NEVER_POLICED = frozenset({"countersign", "temporalio", "pydantic", "pydantic_core", "anyio", "google"}) | frozenset(
     sys.stdlib_module_names
@@ -38,7 +38,7 @@ class _AllBut(frozenset[str]):
     """
 
     def __contains__(self, name: object) -> bool:
-        return str(name).split(".")[0] not in frozenset(self)
+        return not super().__contains__(str(name).partition(".")[0])
 
     def __or__(self, other: Any) -> "_AllBut":
         return self
@@ -64,9 +64,11 @@ def policed_runner(agent_modules: Sequence[str]) -> SandboxedWorkflowRunner:
     """The workflow runner of a worker that serves these agent modules.
 
     Their packages are compiled here and now: what is edited later counts from the next start on.
+    Each agent module is loaded once in the sandbox, so that one that can't be is found now.
 
     Raises:
-        AgentDefinitionError: If a root package can't be policed or found.
+        AgentDefinitionError: If a root package can't be policed or found, or an agent module can't be
+            loaded in the sandbox.
         PoliceAsleepError: If the self-test gets through to the clock.
     """
     roots = roots_of(agent_modules)
@@ -74,12 +76,25 @@ def policed_runner(agent_modules: Sequence[str]) -> SandboxedWorkflowRunner:
     restrictions = SandboxRestrictions(
         passthrough_modules=_AllBut(roots),  # type: ignore[arg-type]  # only asked for membership
         invalid_modules=SandboxRestrictions.default.invalid_modules,
-        invalid_module_members=SandboxRestrictions.invalid_module_members_default,
+        invalid_module_members=FORBIDDEN_MEMBERS,
         import_notification_policy=SandboxImportNotificationPolicy.SILENT,
     )
     for root in roots:
         self_test(root, restrictions)
+    for name in agent_modules:
+        _rehearse(name, restrictions)
     return SandboxedWorkflowRunner(restrictions=restrictions)
+
+
+def _rehearse(name: str, restrictions: SandboxRestrictions) -> None:
+    try:
+        with Importer(restrictions, RestrictionContext()).applied(), import_time():
+            __import__(name, fromlist=["*"])
+    except Exception as error:
+        text = explain(error, f"the top of agent module {name!r}, or of a module it imports,")
+        raise AgentDefinitionError(
+            text or f"agent module {name!r} can't be loaded in the sandbox: {type(error).__name__}: {error}"
+        ) from error
 
 
 def self_test(root: str, restrictions: SandboxRestrictions) -> None:
@@ -122,6 +137,12 @@ def import_time() -> Iterator[None]:
     if importer is None:
         yield
         return
+    if "time" not in importer.modules_checked_for_restrictions:
+        # Whoever takes one of these from sys.modules, or by importlib.import_module, must find it restricted;
+        # Temporal hands out the real one until somebody has used an import statement.
+        for name in LOADED_FIRST:
+            loaded = __import__(name, fromlist=["__name__"])
+            sys.modules[name] = loaded  # os.path is posixpath, and restricted by that name alone
     context = importer.restriction_context
     before, context.is_runtime = context.is_runtime, False
     try:
@@ -146,14 +167,12 @@ def explain(error: BaseException, callback: str) -> str | None:
         seen.add(id(found))
         if isinstance(found, RestrictedWorkflowAccessError):
             return _message(callback, found.qualified_name)
-        if isinstance(found, ForbiddenCall):
-            return _message(callback, found.call)
         found = found.__cause__ or found.__context__
     return None
 
 
 def _message(callback: str, call: str) -> str:
-    name = call.removeprefix("__builtins__.")
+    name = call.removeprefix("__builtins__.").removesuffix(".__call__")
     return (
         f"{callback} called {name}, which hooks and handlers must not do: they run again when a cycle is resumed or "
         "replayed, and must decide the same. Move the call into a durable step, an async function at the top of the "
