@@ -296,6 +296,9 @@ class RecoveredCycle(Wire):
     cycle: int
     response: ModelResponse | None = None
     calls: list[RecoveredCall] = Field(default_factory=list)
+    opened_with: list[Message] = Field(
+        default_factory=list, description="what stood after the last assistant message when its model was called"
+    )
 
 
 class Recovery(Wire):

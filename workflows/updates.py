@@ -119,8 +119,7 @@ class Updates:
         state = self._session.state
         if state.turn > turn or state.status == "closed":
             return True
-        resting = state.status in ("waiting", "idle") and not state.go_on and not state.resume_due and not state.prompts
-        return state.turn == turn and resting
+        return state.turn == turn and not self._session.busy
 
     def _known(self, value: Any) -> bool:
         return self._remembered(value) is not None

@@ -129,6 +129,8 @@ class Decider:
         response = question.answer.response
         self._context.note("unknown_outcome_resolved", tool=original["name"], response=response)
         if isinstance(response, str) and response.strip().lower() == "retry":
+            # It covers one repetition: if that one is lost too, a person is asked again.
+            question.status = "settled"
             del self._pending.unknown[index]
             return None
         if isinstance(response, dict) and "result" in response:

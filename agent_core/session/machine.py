@@ -149,11 +149,15 @@ class Session:
     def stop(self, now: datetime, reason: str = "stopped") -> None:
         """Stop gracefully: questions are withdrawn at once; a running cycle stops after its tools."""
         self._note(now, "stop", reason=reason)
+        unstarted, only = bool(self.state.prompts), self.state.options.lifetime == "turn" and self.state.turn == 0
         self.state.prompts.clear()
         if self.state.status == "running":
             self.state.stopping = True
         elif self.state.pending is not None or self.state.go_on:
             self._end_turn("cancelled", None, None, f"Not run: the turn was stopped ({reason}).", now)
+        elif unstarted and only:
+            self.state.turn = 1  # its only turn: nobody should wait for another prompt
+            self._end_turn("cancelled", None, None, "", now)
 
     def close(self, now: datetime) -> None:
         """Take nothing any more; a running turn ends first."""
@@ -178,8 +182,7 @@ class Session:
         if state.status == "running":
             return None
         if state.pending is not None:
-            waits = state.options.resume == "all" and bool(self.open_questions())
-            if state.resume_due and not waits:
+            if self._may_resume():
                 state.resume_due = False
                 given = self._input("resume")
                 given.pending = state.pending.model_copy(deep=True)
@@ -196,6 +199,16 @@ class Session:
         if given is not None:
             self._set_status("running", now)
         return given
+
+    def _may_resume(self) -> bool:
+        waits = self.state.options.resume == "all" and bool(self.open_questions())
+        return self.state.pending is not None and self.state.resume_due and not waits
+
+    @property
+    def busy(self) -> bool:
+        """True while a cycle runs or the next one is due; else the loop has stopped."""
+        state = self.state
+        return state.status == "running" or state.go_on or self._may_resume() or bool(state.prompts)
 
     def _input(self, opens: Any) -> CycleInput:
         state, options = self.state, self.state.options
@@ -229,15 +242,19 @@ class Session:
         for entry in outcome.audit:
             state.note(entry)
         if outcome.stop_reason == "tool_use":
-            state.pending, state.go_on = None, True
+            state.pending, state.go_on, state.resume_due = None, True, False
             self._set_status("idle", now)
         elif outcome.stop_reason == "interrupt" and outcome.pending is not None:
             self._merge(outcome.pending)
             state.last = self._result("interrupt", outcome.message, None)
             self._set_status("waiting", now)
+            if not self.open_questions() and not state.resume_due:
+                # Never seen, and it would wait for ever.
+                error = ErrorInfo(type="CycleFailed", message="the cycle stopped for answers and asked nothing")
+                self.fail_turn(error, now)
         else:
             self._end_turn(outcome.stop_reason, outcome.message, outcome.error, "Not run: the turn ended.", now)
-            if outcome.resume and not state.closing:
+            if outcome.resume and not state.closing and not state.stopping:
                 state.prompts.insert(0, QueuedPrompt(messages=outcome.resume))
         if state.stopping and state.status != "running":
             state.stopping = False
@@ -275,6 +292,9 @@ class Session:
             state.prompts.insert(0, QueuedPrompt(messages=given.prompt))
             rebuilt.messages.clear()
         state.extend(rebuilt.messages)
+        state.agent_state = {**state.agent_state, **rebuilt.state_set}
+        for key in rebuilt.state_deleted:
+            state.agent_state.pop(key, None)
         state.model_calls += rebuilt.model_calls
         state.progress.cycles += rebuilt.model_calls
         if rebuilt.pending is not None:
@@ -348,7 +368,8 @@ class Session:
 
     def result(self) -> SessionResult:
         """How the loop stopped last."""
-        return self.state.last or self._result("not_started", None, None)
+        last = self.state.last or self._result("not_started", None, None)
+        return last.model_copy(update={"interrupts": self.open_questions()})
 
     def _result(self, stop_reason: str, message: Message | None, error: ErrorInfo | None) -> SessionResult:
         state = self.state

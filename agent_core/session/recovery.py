@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from countersign.agent_core.messages import Message, results_message, tool_uses
+from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.wire import CycleInput, Pending, RecoveredCycle, Recovery
 
 
@@ -16,6 +17,8 @@ class Rebuilt:
         model_calls: Model calls that were finished.
         kept: Finished tool results that were kept.
         unknown: Calls that may have run, and why.
+        state_set: What finished tools wrote to `agent.state`.
+        state_deleted: What they deleted there.
     """
 
     messages: list[Message] = field(default_factory=list)
@@ -23,6 +26,8 @@ class Rebuilt:
     model_calls: int = 0
     kept: int = 0
     unknown: dict[int, str] = field(default_factory=dict)
+    state_set: JsonObject = field(default_factory=dict)
+    state_deleted: set[str] = field(default_factory=set)
 
 
 def rebuild(recovery: Recovery, given: CycleInput) -> Rebuilt:
@@ -35,24 +40,41 @@ def rebuild(recovery: Recovery, given: CycleInput) -> Rebuilt:
     rebuilt = Rebuilt(messages=[] if given.pending else list(given.prompt))
     cycles = list(recovery.cycles)
     if given.pending is not None:
-        resumed = next((cycle for cycle in cycles if cycle.response is None), None)
-        _take(rebuilt, given.pending.model_copy(deep=True), resumed)
-        cycles = [cycle for cycle in cycles if cycle.response is not None] if rebuilt.pending is None else []
-    for cycle in cycles:
+        resumed = next((cycle for cycle in cycles if cycle.cycle == given.cycle), None)
+        later = [cycle for cycle in cycles if cycle.cycle != given.cycle]
+        _take(rebuilt, given.pending.model_copy(deep=True), resumed, later)
+        cycles = later if rebuilt.pending is None else []
+    for number, cycle in enumerate(cycles):
         if cycle.response is None:
             continue
         message = cycle.response.message
         rebuilt.messages.append(message)
         rebuilt.model_calls += 1
         if tool_uses(message):
-            _take(rebuilt, Pending(origin_cycle=cycle.cycle, message=message), cycle)
+            _take(rebuilt, Pending(origin_cycle=cycle.cycle, message=message), cycle, cycles[number + 1 :])
         if rebuilt.pending is not None:
             break
     return rebuilt
 
 
-def _take(rebuilt: Rebuilt, pending: Pending, cycle: RecoveredCycle | None) -> None:
-    """Hold a batch against what its calls did; it stays pending if one has no result."""
+def _take(rebuilt: Rebuilt, pending: Pending, cycle: RecoveredCycle | None, later: list[RecoveredCycle]) -> None:
+    """Hold a batch against what its calls did; it stays pending if one has no result.
+
+    If a later cycle has called the model, the batch was done: its results, those of refused calls
+    and after hooks included, are what the model was given.
+    """
+    for call in cycle.calls if cycle else []:
+        if call.status == "finished" and call.outcome is not None:
+            rebuilt.state_set.update(call.outcome.state_set)
+            rebuilt.state_deleted.difference_update(call.outcome.state_set)
+            for key in call.outcome.state_deleted:
+                rebuilt.state_set.pop(key, None)
+                rebuilt.state_deleted.add(key)
+    settled = later[0].opened_with if later else []
+    if any("toolResult" in block for message in settled for block in message["content"]):
+        rebuilt.messages.extend(settled)
+        rebuilt.kept += len(cycle.calls) if cycle else 0
+        return
     for call in cycle.calls if cycle else []:
         if call.status == "finished" and call.outcome is not None and call.outcome.result is not None:
             pending.results[call.index] = call.outcome.result

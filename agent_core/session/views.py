@@ -16,7 +16,7 @@ def public_status(session: Session) -> str:
     state = session.state
     if state.status == "closed":
         return "closed"
-    if state.status == "running" or state.go_on or state.resume_due or state.prompts:
+    if session.busy:
         return "running"
     if state.status == "waiting":
         return "waiting"

@@ -108,3 +108,19 @@ async def test_a_long_turn_is_continued_as_new_between_its_cycles(lab):
     assert (result.stop_reason, result.state) == ("end_turn", {"models": 7})
     begun = (await lab.history_of(session.id)).events[0].workflow_execution_started_event_attributes
     assert begun.continued_execution_run_id
+
+
+async def test_resume_all_waits_for_the_whole_batch_and_says_so(lab):
+    """With resume="all" a partial answer runs nothing; the session shows as waiting, and an invoke returns."""
+    worker = lab.worker()
+    prompt = f"effects={lab.effects_file} effect:a effect:b"
+    session = await lab.start(worker, "per-call", prompt, lifetime="open", resume="all")
+    first, second = await questions(session, 2)
+    result = await session.invoke([{"interruptResponse": {"interruptId": first.id, "response": "y"}}])
+    assert (result.stop_reason, [item.id for item in result.interrupts]) == ("interrupt", [second.id])
+    assert (await session.status())["status"] == "waiting"
+    assert lab.effects() == []
+    result = await session.invoke([{"interruptResponse": {"interruptId": second.id, "response": "y"}}])
+    assert result.stop_reason == "end_turn"
+    assert sorted(lab.effects()) == ["a", "b"]
+    await session.close()
