@@ -1,0 +1,88 @@
+"""The worker as a process: its settings, its complaints, and versioned builds."""
+
+import asyncio
+import os
+import subprocess
+import sys
+
+import pytest
+from temporalio.api.workflowservice.v1 import SetWorkerDeploymentCurrentVersionRequest
+from temporalio.common import VersioningBehavior
+from temporalio.service import RPCError
+from tests.conftest import ROOT
+
+
+def complaint(*flags: str, **variables: str) -> str:
+    """What a worker that must not start says."""
+    command = [sys.executable, "-m", "countersign.worker", *flags]
+    environment = {
+        name: value for name, value in os.environ.items() if not name.startswith(("COUNTERSIGN_", "TEMPORAL_"))
+    }
+    ended = subprocess.run(
+        command, cwd=ROOT, env={**environment, **variables}, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert ended.returncode == 2, ended.stderr
+    assert "Traceback" not in ended.stderr
+    assert len(ended.stderr.splitlines()) == 1, ended.stderr
+    return ended.stderr
+
+
+NOBODY = ("--address", "127.0.0.1:1")
+
+
+@pytest.mark.parametrize(
+    ("flags", "words"),
+    [
+        ((), "--agents"),
+        (("--agents", " , "), "--agents"),
+        (("--agents", "examples.janitor", "--log-level", "loud"), "--log-level"),
+        (("--agents", "examples.janitor", "--task-queue", ""), "--task-queue"),
+        (("--agents", "examples.janitor", "--build-id", "1"), "--deployment-name"),
+        (("--agents", "no.such_module"), "no.such_module"),
+        (("--agents", "examples"), "registers no agent"),
+        (("--agents", "examples.janitor", *NOBODY), "127.0.0.1:1"),
+    ],
+)
+def test_a_worker_that_can_not_serve_says_why_in_one_line(flags, words):
+    """Exit code 2, no traceback, and the flag, module or address by name."""
+    assert words in complaint(*flags)
+
+
+def test_a_missing_namespace_is_named(temporal_server):
+    """Found before anything polls."""
+    assert "'nope'" in complaint("--agents", "examples.janitor", "--address", temporal_server, "--namespace", "nope")
+
+
+def test_agents_come_from_the_environment_too():
+    """With commas, and without JSON."""
+    said = complaint(*NOBODY, COUNTERSIGN_AGENTS="examples.janitor,no.such_module")
+    assert "no.such_module" in said
+    assert "127.0.0.1:1" in complaint(*NOBODY, COUNTERSIGN_AGENTS="examples.janitor")
+
+
+async def test_a_versioned_worker_upgrades_sessions_and_pins_cycles(lab, client):
+    """It says that its build is not current; once it is, a turn runs with the right behaviours."""
+    worker = lab.worker("lab.agents", None, "--deployment-name", f"d-{os.getpid()}", "--build-id", "b1")
+    async with asyncio.timeout(20):
+        while "set-current-version" not in worker.said():
+            await asyncio.sleep(0.05)
+        while True:  # the server learns of a build by its first poll
+            try:
+                await client.workflow_service.set_worker_deployment_current_version(
+                    SetWorkerDeploymentCurrentVersionRequest(
+                        namespace="default", deployment_name=f"d-{os.getpid()}", build_id="b1"
+                    )
+                )
+                break
+            except RPCError:
+                await asyncio.sleep(0.1)
+    session = await lab.start(worker, "free", f"effects={lab.effects_file} effect:a")
+    async with asyncio.timeout(30):
+        assert (await session.result()).stop_reason == "end_turn"
+    behaviors = [await behavior_of(client, name) for name in (session.id, f"{session.id}/cycle-1")]
+    assert behaviors == [VersioningBehavior.AUTO_UPGRADE, VersioningBehavior.PINNED]
+
+
+async def behavior_of(client, workflow_id: str) -> VersioningBehavior:
+    described = await client.get_workflow_handle(workflow_id).describe()
+    return VersioningBehavior(described.raw_description.workflow_execution_info.versioning_info.behavior)
