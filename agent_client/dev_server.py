@@ -5,8 +5,10 @@ import contextlib
 import shutil
 import socket
 import sysconfig
+import tempfile
 from pathlib import Path
 from types import TracebackType
+from typing import IO
 
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
@@ -38,6 +40,22 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
+def _is_free(port: int) -> bool:
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a server that just ended does not count
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return False
+    return True
+
+
+def _words(said: IO[bytes]) -> str:
+    """The end of what the server wrote."""
+    said.seek(0)
+    return said.read().decode(errors="replace").strip()[-500:]
+
+
 class DevServer:
     """A dev server on loopback; use it as an async context manager.
 
@@ -62,29 +80,36 @@ class DevServer:
         """Start the server and wait until it answers.
 
         Raises:
-            ConnectionFailedError: If it ends or does not answer in time, with what it said.
+            ConnectionFailedError: If its port is taken, or it ends or does not answer in time, with what it said.
         """
         host, port = self.address.split(":")
+        if not _is_free(int(port)):
+            # The server itself does not complain, and whoever owns the port would answer in its place.
+            raise ConnectionFailedError(f"port {port} is in use already; stop what listens there, or choose another")
         arguments = ["server", "start-dev", "--ip", host, "--port", port, "--log-level", "error", *_TUNING]
         arguments += ["--ui-port", str(self._ui_port)] if self._ui_port else ["--headless"]
         if self._database is not None:
             arguments += ["--db-filename", str(self._database)]
-        self._process = await asyncio.create_subprocess_exec(
-            temporal_binary(), *arguments, stdout=asyncio.subprocess.DEVNULL, stderr=asyncio.subprocess.DEVNULL,
-            start_new_session=True,
-        )  # fmt: skip
+        with tempfile.TemporaryFile() as said:
+            self._process = await asyncio.create_subprocess_exec(
+                temporal_binary(), *arguments, stdout=said, stderr=said, start_new_session=True
+            )
+            await self._until_it_answers(self._process, said)
+
+    async def _until_it_answers(self, process: asyncio.subprocess.Process, said: IO[bytes]) -> None:
         try:
             async with asyncio.timeout(READY_S):
                 while not await self._answers():
-                    if self._process.returncode is not None:
+                    if process.returncode is not None:
                         raise ConnectionFailedError(
-                            f"the dev server ended with code {self._process.returncode} at once"
+                            f"the dev server ended with code {process.returncode} at once: {_words(said)}"
                         )
                     await asyncio.sleep(0.05)
         except TimeoutError:
             await self.stop()
+            words = _words(said) or "it said nothing"
             raise ConnectionFailedError(
-                f"the dev server at {self.address} did not answer within {READY_S:g} s"
+                f"the dev server at {self.address} did not answer within {READY_S:g} s: {words}"
             ) from None
 
     async def _answers(self) -> bool:
