@@ -9,6 +9,7 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from countersign.agent_core.messages import Message
 from countersign.agent_core.wire import (
     MODEL_ACTIVITY,
     READ_CYCLE_ACTIVITY,
@@ -28,6 +29,7 @@ class _Scheduled:
 
     kind: str
     argument: Any
+    segments: list[list[Message]] = field(default_factory=list)
     started: bool = False
     result: Any = None
     done: bool = False
@@ -65,20 +67,28 @@ class HistoryActivities:
             return Recovery(reason=reason)
         cycles = _Cycles()
         for item in activities:
+            if item.kind == MODEL_ACTIVITY:
+                asked = cycles.of(ModelCall.model_validate(item.argument).cycle)
+                asked.opened_with = _since_the_model_spoke(item.segments)
             if item.kind == MODEL_ACTIVITY and item.done:
                 call = ModelCall.model_validate(item.argument)
                 cycles.of(call.cycle).response = ModelResponse.model_validate(item.result)
             elif item.kind == MODEL_ACTIVITY:
                 # Asked again and without an answer: the earlier answer of that cycle was discarded by a hook.
-                number = ModelCall.model_validate(item.argument).cycle
-                if number in cycles.found:
-                    cycles.of(number).response = None
+                cycles.of(ModelCall.model_validate(item.argument).cycle).response = None
             elif not item.kind.startswith("countersign."):
                 call_of_tool = ToolCall.model_validate(item.argument)
                 cycle = cycles.of(call_of_tool.cycle)
                 cycle.calls = [known for known in cycle.calls if known.index != call_of_tool.index]
                 cycle.calls.append(_recovered(call_of_tool, item))
         return Recovery(reason=reason, cycles=[cycles.found[number] for number in sorted(cycles.found)])
+
+
+def _since_the_model_spoke(segments: list[list[Message]]) -> list[Message]:
+    """The messages after the last one of the assistant; they hold the results of its calls."""
+    messages = [message for segment in segments for message in segment]
+    last = max((place for place, message in enumerate(messages) if message["role"] == "assistant"), default=None)
+    return [] if last is None else messages[last + 1 :]
 
 
 def _recovered(call: ToolCall, item: _Scheduled) -> RecoveredCall:
@@ -107,7 +117,9 @@ async def _read(client: Client, event: HistoryEvent, scheduled: dict[int, _Sched
     if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
         given = event.activity_task_scheduled_event_attributes
         values = await client.data_converter.decode(given.input.payloads)
-        scheduled[event.event_id] = _Scheduled(given.activity_type.name, values[0] if values else None)
+        kind = given.activity_type.name
+        segments = values[1:] if kind == MODEL_ACTIVITY else []
+        scheduled[event.event_id] = _Scheduled(kind, values[0] if values else None, segments)
     elif event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
         completed = event.activity_task_completed_event_attributes
         item = scheduled[completed.scheduled_event_id]

@@ -5,6 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from countersign.agent_core.answers import ParsedAnswer, check_prompt, parse_answers
+from countersign.agent_core.approvals import UNKNOWN_OUTCOME_QUESTION
 from countersign.agent_core.errors import AnswerRefused
 from countersign.agent_core.json_values import JsonObject, canonical_json
 from countersign.agent_core.messages import Message, error_result, results_message, tool_uses, user_message
@@ -285,7 +286,7 @@ class Session:
         state.failures += 1
         rebuilt = rebuild(recovery, given)
         self._note(now, "cycle_failed", reason=recovery.reason, kept=rebuilt.kept, unknown=sorted(rebuilt.unknown))
-        state.cycle += max(1, len(recovery.cycles))
+        state.cycle = max([state.cycle + 1, *(cycle.cycle for cycle in recovery.cycles)])
         again = given.opens == "prompt" and rebuilt.model_calls == 0
         if again and not state.stopping and state.failures < CYCLE_FAILURES:
             state.turn -= 1  # nothing has happened yet: the prompt runs again, as the same turn
@@ -300,6 +301,11 @@ class Session:
         if rebuilt.pending is not None:
             if state.pending is not None and state.pending.origin_cycle == rebuilt.pending.origin_cycle:
                 rebuilt.pending.questions = state.pending.questions
+            for question in rebuilt.pending.questions:
+                # A "retry" that was lost as well is used up.
+                used = question.name == UNKNOWN_OUTCOME_QUESTION and question.index in rebuilt.unknown
+                if used and question.scope == "core" and question.status == "answered":
+                    question.status = "settled"
             state.pending, state.resume_due = rebuilt.pending, True
         else:
             state.pending = None

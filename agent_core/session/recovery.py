@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass, field
 
-from countersign.agent_core.messages import Message, results_message, tool_uses
 from countersign.agent_core.json_values import JsonObject
+from countersign.agent_core.messages import Message, results_message, tool_uses
 from countersign.agent_core.wire import CycleInput, Pending, RecoveredCycle, Recovery
 
 
