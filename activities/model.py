@@ -58,7 +58,7 @@ class ModelActivities:
                     invocation_state=call.invocation_state,
                 )
                 response = await collect(stream)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # an exit would end the worker, and then the next one
             raise _failure(error) from error
         size = json_size(response.model_dump(mode="json"))
         if size > RESPONSE_LIMIT_BYTES:
@@ -69,7 +69,7 @@ class ModelActivities:
         return response
 
 
-def _failure(error: Exception) -> ApplicationError:
+def _failure(error: BaseException) -> ApplicationError:
     """A model's error as it travels: named after the error of this project that it is or stands for."""
     if isinstance(error, CountersignError):
         kind, text = type(error).__name__, str(error)

@@ -42,7 +42,7 @@ class StepActivities:
             # It is no Exception: unconverted, it would count as retryable.
             text = f"step {call.step} raised an interrupt; a step can't ask, only hooks, handlers and tools can"
             raise ApplicationError(text, type="RuntimeError", non_retryable=True) from error
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # an exit would end the worker, and then the next one
             retryable = isinstance(error, _RETRYABLE)
             raise ApplicationError(str(error), type=type(error).__name__, non_retryable=not retryable) from error
         size = json_size(result)

@@ -10,6 +10,7 @@
     │   └── ModelRequestError
     ├── MaxTokensReachedException     the model stopped at its token limit
     ├── GuideLimitError               handlers kept guiding and the turn did not converge
+    ├── RetryLimitError               hooks kept asking for retries
     ├── ToolError
     │   └── ToolInputError            an input that the tool's schema refuses
     ├── HandlerStateError             a hook's or handler's attribute that can't be carried
@@ -83,6 +84,10 @@ class MaxTokensReachedException(CountersignError):
 
 class GuideLimitError(CountersignError):
     """Handlers returned Guide more often in one turn than the cap allows."""
+
+
+class RetryLimitError(CountersignError):
+    """Hooks asked for another try of one model call or tool call more often than the cap allows."""
 
 
 class ToolError(CountersignError):

@@ -24,7 +24,17 @@ from countersign.agent_core.models import collect
 from countersign.agent_core.result import AgentResult, Metrics
 from countersign.agent_core.session import Session, SessionState
 from countersign.agent_core.tools.execution import execute
-from countersign.agent_core.wire import Limits, ModelCall, ModelResponse, SessionOptions, ToolCall, ToolOutcome
+from countersign.agent_core.wire import (
+    Limits,
+    ModelCall,
+    ModelResponse,
+    RecoveredCall,
+    RecoveredCycle,
+    Recovery,
+    SessionOptions,
+    ToolCall,
+    ToolOutcome,
+)
 
 if TYPE_CHECKING:
     from countersign.agent_core.agent import Agent
@@ -39,6 +49,11 @@ class InProcessEffects:
 
     def __init__(self, agent: "Agent") -> None:
         self._agent = agent
+        self.begin(0)
+
+    def begin(self, cycle: int) -> None:
+        """Note from here on what this cycle does, in case it is cancelled."""
+        self.done = RecoveredCycle(cycle=cycle)
 
     def now(self) -> datetime:
         """See `Effects.now`."""
@@ -55,7 +70,9 @@ class InProcessEffects:
             call=call.call,
             invocation_state=call.invocation_state,
         )
-        return await collect(stream)
+        response = await collect(stream)
+        self.done = RecoveredCycle(cycle=call.cycle, response=response.model_copy(deep=True))
+        return response
 
     async def call_tools(self, calls: Sequence[ToolCall], done: Callable[[int, ToolOutcome], Awaitable[None]]) -> None:
         """See `Effects.call_tools`."""
@@ -64,7 +81,13 @@ class InProcessEffects:
         async def one(position: int, call: ToolCall) -> None:
             tool = self._agent.tool_registry.get(call.tool)
             assert tool is not None  # the cycle asks only for tools of this agent
+            known = RecoveredCall(index=call.index, status="unknown", detail="it was cancelled while it ran")
+            self.done.calls = [*(item for item in self.done.calls if item.index != call.index), known]
             outcome = await execute(tool, call, in_thread=anyio.to_thread.run_sync, heartbeat=lambda: None)
+            if outcome.kind == "result":
+                known.status, known.outcome = "finished", outcome
+            elif outcome.kind != "unknown":
+                known.status = "never_started"
             async with one_at_a_time:
                 await done(position, outcome)
 
@@ -140,7 +163,15 @@ class InProcessSession:
         effects = InProcessEffects(self._agent)
         end: CycleEnd | None = None
         while (given := self._session.next_cycle(effects.now())) is not None:
-            end = await run_cycle(self._agent, given, self._session.conversation(), effects)
+            effects.begin(given.cycle)
+            try:
+                end = await run_cycle(self._agent, given, self._session.conversation(), effects)
+            except BaseException as error:  # cancelled, or Ctrl-C: as for a lost worker, and the turn is over
+                self._session.state.stopping = True
+                reason = f"the invocation was ended by {type(error).__name__}"
+                self._session.recover(Recovery(reason=reason, cycles=[effects.done]), given, effects.now())
+                self._agent.messages[:] = self._session.conversation()
+                raise
             self._session.finish_cycle(end.outcome, effects.now())
         if end is None:
             raise ConcurrencyException("nothing to do: the answers left no call that could go on")

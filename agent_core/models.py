@@ -67,7 +67,7 @@ async def collect(stream: AsyncIterable[StreamEvent], on_event: Callable[[], Non
         elif "contentBlockDelta" in event:
             _add_delta(block, event["contentBlockDelta"]["delta"])
         elif "contentBlockStop" in event:
-            content.append(_close_block(block))
+            content.append(_sendable(_close_block(block)))
             block = {}
         elif "messageStop" in event:
             stop_reason = event["messageStop"]["stopReason"]
@@ -96,6 +96,17 @@ def _add_delta(block: dict[str, Any], delta: dict[str, Any]) -> None:
                 inner[key] = inner.get(key, "") + value
             else:
                 reasoning[key] = value
+
+
+def _sendable(value: Any) -> Any:
+    """A value with its lone surrogates replaced, which a split stream leaves and no channel takes."""
+    if isinstance(value, str):
+        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, list):
+        return [_sendable(item) for item in value]
+    if isinstance(value, dict):
+        return {_sendable(key): _sendable(item) for key, item in value.items()}
+    return value
 
 
 def _close_block(block: dict[str, Any]) -> ContentBlock:

@@ -147,6 +147,7 @@ class CycleInput(Wire):
     protocol: int = PROTOCOL
     agent: str
     session_id: str
+    session_run: str = Field(default="", description="tells sessions apart that have had the same id")
     cycle: int = Field(description="number of the cycle in its session, from 1")
     opens: Literal["prompt", "resume", "continue"] = "prompt"
     prompt: list[Message] = Field(default_factory=list)

@@ -46,12 +46,15 @@ from countersign.workflows.publishing import Publisher
 from countersign.workflows.updates import Updates
 
 READ_RETRY = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_attempts=20)
+SUMMARY_CHARS = 90
+"""The server refuses summaries over 400 bytes; a character may take four."""
+
 HISTORY_EVENTS = 10_000
 """Events after which a session continues as new even if the server has not suggested it."""
 
 
-def _opening(start: Any) -> Session:
-    """A session from the argument of its workflow: a start, or the state of the run before.
+def _opening(start: Any, pieces: Sequence[Any] = ()) -> Session:
+    """A session from the argument of its workflow: a start, or the state of the run before and its conversation.
 
     Raises:
         ApplicationError: If it can't be read, naming the fault.
@@ -61,12 +64,18 @@ def _opening(start: Any) -> Session:
         if not isinstance(given, dict):
             raise ValueError(f"the argument must be an object, not {type(given).__name__}")
         if "continued" in given:
-            return Session(SessionState.model_validate(given["continued"]))
+            state = SessionState.model_validate(given["continued"])
+            state.segments.extend(decoded(piece) for piece in pieces)
+            return Session(state)
         options = SessionOptions.model_validate(given)
         agent = given.get("agent")
         if not isinstance(agent, str) or not agent:
             raise ValueError(f"agent must be the name of an agent, not {agent!r}")
-        session = Session(SessionState(session_id=workflow.info().workflow_id, agent=agent, options=options))
+        session = Session(
+            SessionState(
+                session_id=workflow.info().workflow_id, run=workflow.info().run_id, agent=agent, options=options
+            )
+        )
         if options.lifetime == "turn" or given.get("prompt") is not None:
             check_prompt(given.get("prompt"))
             session.prompt(given.get("prompt"), workflow.now())
@@ -85,7 +94,7 @@ class AgentSession:
     def __init__(self, start: RawValue | None = None, *rest: Any) -> None:
         self._fault: ApplicationError | None = None
         try:
-            self._session = _opening(start)
+            self._session = _opening(start, rest)
         except ApplicationError as error:
             self._fault = error
             self._session = Session(SessionState(session_id=workflow.info().workflow_id, agent="unknown"))
@@ -183,15 +192,23 @@ class AgentSession:
                 execution_timeout=timedelta(seconds=self._session.state.options.cycle_overrun_s),
                 static_summary=_summary(given),
             )
+            if self._session.state.stopping:  # it came before the child could be told
+                await self._child.signal(STOP_SIGNAL, {})
             outcome = await self._child
         except (ChildWorkflowError, FailureError) as error:
+            if workflow.cancellation_reason() is not None:  # what ended the child was the session's own cancellation
+                self._session.state.stopping = True
             await self._recover(given, child_id, _reason(error))
+            if self._session.state.status != "running" and workflow.cancellation_reason() is not None:
+                raise asyncio.CancelledError from error
         except asyncio.CancelledError:
             self._session.state.stopping = True
             await self._recover(given, child_id, "the session's workflow was cancelled")
             raise
         else:
             self._session.finish_cycle(outcome, workflow.now())
+            if workflow.cancellation_reason() is not None:
+                raise asyncio.CancelledError
         finally:
             self._child = None
 
@@ -224,7 +241,10 @@ class AgentSession:
         """Start a new run with everything that this one holds; waiting invokes are told to ask there."""
         self._updates.move()
         await workflow.wait_condition(workflow.all_handlers_finished)
-        workflow.continue_as_new({"continued": self._session.state.model_dump(mode="json")})
+        state = self._session.state
+        argument = {"continued": {**state.model_dump(mode="json", exclude={"segments"}), "segments": []}}
+        # One value holds 2 MB at most; the sealed segments travel beside it, as they do to cycles.
+        workflow.continue_as_new(args=[argument, *state.segments])
 
     # Signals: tolerant, what can't be used is recorded
 
@@ -344,7 +364,8 @@ def _summary(given: CycleInput) -> str:
         else []
     )
     counts = ", ".join(f"{name} ×{tools.count(name)}" for name in dict.fromkeys(tools))
-    return f"cycle {given.cycle}" + (f" · {counts}" if counts else "")
+    text = f"cycle {given.cycle}" + (f" · {counts}" if counts else "")
+    return text if len(text) <= SUMMARY_CHARS else text[:SUMMARY_CHARS] + "…"
 
 
 def _reason(error: BaseException) -> str:

@@ -7,7 +7,7 @@ from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
 from countersign.agent_core.errors import AnswerRefused
-from countersign.agent_core.json_values import JsonObject, digest
+from countersign.agent_core.json_values import JsonObject, check_json, digest
 from countersign.agent_core.session import Session
 from countersign.agent_core.session.state import REMEMBERED_UPDATES, RememberedUpdate
 from countersign.workflows.intake import decoded
@@ -44,11 +44,12 @@ class Updates:
         """
         try:
             value = decoded(raw)
+            check_json(value, "the update")  # its digest is remembered
             if not self._known(value):
                 check(value)
         except AnswerRefused as refusal:
             raise _refusal(refusal) from refusal
-        except ValueError as error:
+        except (TypeError, ValueError) as error:
             raise _refusal(AnswerRefused("malformed", str(error))) from error
 
     def check_answer(self, value: Any) -> None:
@@ -66,8 +67,8 @@ class Updates:
             self._session.check_answers(content, workflow.now())
         elif kind == "prompt":
             self._session.check_prompt(content)
-        elif not isinstance(content, int):
-            raise AnswerRefused("malformed", f"turn must be a number, not {content!r}")
+        elif not isinstance(content, int) or content > self._session.state.turn + len(self._session.state.prompts):
+            raise AnswerRefused("malformed", f"turn must be the number of a turn, not {content!r:.100}")
 
     def answer(self, value: Any) -> JsonObject:
         """Take answers."""
@@ -119,7 +120,7 @@ class Updates:
         state = self._session.state
         if state.turn > turn or state.status == "closed":
             return True
-        return state.turn == turn and not self._session.busy
+        return not self._session.busy  # also in an earlier turn: a stop has cleared the prompt
 
     def _known(self, value: Any) -> bool:
         return self._remembered(value) is not None

@@ -1,5 +1,6 @@
 """Calls user code: hooks and handlers, one at a time, with every way it can go wrong accounted for."""
 
+import asyncio
 import inspect
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -96,11 +97,19 @@ class CallbackRunner:
             return None
         except CallbackError:
             raise
-        except Exception as error:
+        except BaseException as error:
+            if isinstance(error, (asyncio.CancelledError, GeneratorExit)) and _cancelled():
+                raise
             paused = asking is not None and len(asking.asked) > asked_before
             if paused and not isinstance(error, PolicyViolationError):
                 return None  # it swallowed its interrupt and stumbled over the missing answer; it has asked
             raise CallbackError(name, error) from error
+
+
+def _cancelled() -> bool:
+    """True if this very task is being cancelled: user code may raise the same by itself."""
+    task = asyncio.current_task()
+    return task is None or task.cancelling() > 0
 
 
 def _cancellation(event: HookEvent) -> bool | str:

@@ -272,7 +272,7 @@ class Decider:
             tool_use_id=use["toolUseId"],
             input=shown.input,
             digest=call_digest(shown.tool, shown.input),
-            idempotency_key=digest([given.session_id, origin, index, runs])[:32],
+            idempotency_key=digest([given.session_id + given.session_run, origin, index, runs])[:32],
             agent_state=self._context.agent.state.get(),
             invocation_state=self._context.invocation_state,
             answers=self._tool_answers(index, shown),

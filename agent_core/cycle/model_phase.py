@@ -3,10 +3,13 @@
 import copy
 
 from countersign.agent_core.cycle.context import CycleContext, cancel_text
-from countersign.agent_core.errors import CallbackError
+from countersign.agent_core.errors import CallbackError, RetryLimitError
 from countersign.agent_core.hooks.events import AfterModelCallEvent, BeforeModelCallEvent, ModelStopResponse
 from countersign.agent_core.messages import Message, add_usage, assistant_text, tool_uses
 from countersign.agent_core.wire import ModelCall, ModelResponse
+
+ATTEMPT_LIMIT = 50
+"""The most tries of one model call that hooks may ask for."""
 
 
 async def call_model(context: CycleContext) -> ModelStopResponse:
@@ -19,10 +22,13 @@ async def call_model(context: CycleContext) -> ModelStopResponse:
         CallbackError: If a hook or handler fails.
         Exception: What the model raised, if no hook retries.
     """
-    while True:
+    for _ in range(ATTEMPT_LIMIT):
         response = await _attempt(context)
         if response is not None:
             break
+    else:
+        text = f"hooks asked for a retry of one model call {ATTEMPT_LIMIT} times; let the hook give up after some tries"
+        raise CallbackError("AfterModelCallEvent", RetryLimitError(text))
     if response.stop_reason == "max_tokens":
         response.message = _without_cut_calls(response.message)
     if (response.stop_reason == "tool_use") != bool(tool_uses(response.message)):

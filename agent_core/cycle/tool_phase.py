@@ -8,17 +8,21 @@ import copy
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Literal
+from typing import Any, Literal
 
 from countersign.agent_core.approvals import Ask, Asking, Ledger
 from countersign.agent_core.cycle.context import CycleContext, cancel_text
 from countersign.agent_core.cycle.decision import Asked, Decider, Refused, Run, approved_by
-from countersign.agent_core.errors import CallbackError, ToolInputError
+from countersign.agent_core.errors import CallbackError, RetryLimitError, ToolInputError
 from countersign.agent_core.hooks.events import AfterToolCallEvent, AfterToolsEvent, BeforeToolsEvent
+from countersign.agent_core.json_values import check_json
 from countersign.agent_core.messages import ContentBlock, Message, ToolResult, error_result, results_message, tool_uses
 from countersign.agent_core.wire import ErrorInfo, Pending, ShownCall, ToolOutcome
 
 STOPPED_TEXT = "Tool execution cancelled"
+
+EXECUTION_LIMIT = 50
+"""The most runs of one call that hooks may ask for."""
 
 
 @dataclass
@@ -58,7 +62,7 @@ class ToolPhase:
         self._uses = tool_uses(pending.message)
         given = context.given
         self._ledger = Ledger(
-            given.session_id,
+            given.session_id + given.session_run,
             pending,
             context.effects.now,
             timedelta(seconds=given.default_deadline_s),
@@ -214,11 +218,15 @@ class ToolPhase:
             Those that a hook wants to run again.
         """
         again: list[int] = []
+        failures: list[Exception] = []
 
         async def done(position: int, outcome: ToolOutcome) -> None:
             run = runs[position]
-            if await self._conclude(run, outcome):
-                again.append(run.call.index)
+            try:
+                if await self._conclude(run, outcome):
+                    again.append(run.call.index)
+            except Exception as error:  # the other calls run already: they conclude first
+                failures.append(error)
 
         for run in runs:
             approvals = approved_by([*self._ledger.of(run.call.index), *self._ledger.of(None)])
@@ -226,6 +234,8 @@ class ToolPhase:
                                approved_by=approvals)  # fmt: skip
         if runs:
             await self._context.effects.call_tools([run.call for run in runs], done)
+        if failures:
+            raise failures[0]
         return sorted(again)
 
     async def _conclude(self, run: Run, outcome: ToolOutcome) -> bool:
@@ -262,7 +272,11 @@ class ToolPhase:
         )
         failed_before = self._pass.error is not None
         await self._fire_after(event)
-        if self._pass.error is None and event.retry and not self._context.effects.stop_requested:
+        wanted = self._pass.error is None and event.retry and not self._context.effects.stop_requested
+        if wanted and self._pending.executions[index] >= EXECUTION_LIMIT:
+            text = f"a hook wants to retry {run.call.tool} for ever; {EXECUTION_LIMIT} runs of one call are the most"
+            self._pass.error, wanted = CallbackError("AfterToolCallEvent", RetryLimitError(text)), False
+        if wanted:
             if not run.tool.idempotent:
                 self._ledger.settle(index)  # an approval covers one execution
             return True
@@ -272,10 +286,16 @@ class ToolPhase:
 
     async def _fire_after(self, event: AfterToolCallEvent) -> None:
         """Fire an After event; its first failure is kept, so that the other calls still conclude."""
+        result = copy.deepcopy(event.result)
         try:
             await self._context.runner.fire(event)
         except CallbackError as error:
             self._pass.error = self._pass.error or error
+        fault = _fault(event.result)
+        if fault is not None:
+            error = CallbackError("AfterToolCallEvent", TypeError(f"a hook has made event.result unusable: {fault}"))
+            self._pass.error = self._pass.error or error
+            event.result = result
 
     async def _after_tools(self) -> list[ContentBlock] | None:
         """Fire AfterToolsEvent with what this pass produced.
@@ -295,6 +315,20 @@ class ToolPhase:
         if isinstance(event.end_turn, list):
             return event.end_turn
         return [{"text": cancel_text(event.end_turn, "Turn ended early by hook after tool execution")}]
+
+
+def _fault(result: Any) -> str | None:
+    """Why something can't be a tool's result; None if it can."""
+    if not isinstance(result, dict) or result.get("status") not in ("success", "error"):
+        return 'it must be a dict with "status" and "content"'
+    content = result.get("content")
+    if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
+        return '"content" must be a list of content blocks'
+    try:
+        check_json(result, "event.result")
+    except TypeError as error:
+        return str(error)
+    return None
 
 
 def _as_exception(error: ErrorInfo | None) -> Exception | None:

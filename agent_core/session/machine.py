@@ -216,6 +216,7 @@ class Session:
         return CycleInput(
             agent=state.agent,
             session_id=state.session_id,
+            session_run=state.run,
             cycle=state.cycle + 1,
             opens=opens,
             agent_state=state.agent_state,

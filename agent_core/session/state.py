@@ -42,6 +42,7 @@ class SessionState(Wire):
     protocol: int = PROTOCOL
     session_id: str
     agent: str
+    run: str = Field(default="", description="tells sessions apart that have had the same id, one after the other")
     options: SessionOptions = Field(default_factory=SessionOptions)
     status: SessionStatus = "idle"
     since: str = ""

@@ -58,8 +58,11 @@ async def _invoke(tool: Tool, call: ToolCall, context: ToolContext, in_thread: I
             value = await tool.invoke(call.input, context)
         else:
             value, error = await in_thread(lambda: _contained(tool, call, context))
-    except (asyncio.CancelledError, GeneratorExit):
-        raise
+    except (asyncio.CancelledError, GeneratorExit) as raised:
+        task = asyncio.current_task()
+        if task is None or task.cancelling():
+            raise
+        error = raised  # the body's own: nobody has cancelled this call
     except BaseException as raised:
         error = raised
     # The record counts, not the exception: a body that swallows the interrupt has paused all the same,
@@ -68,7 +71,16 @@ async def _invoke(tool: Tool, call: ToolCall, context: ToolContext, in_thread: I
         return ToolOutcome(kind="interrupt", ask=context.asked)
     if error is not None:
         return _raised(call, error)
-    return ToolOutcome(kind="result", result=as_result(call.tool_use_id, value))
+    try:
+        return ToolOutcome(kind="result", result=as_result(call.tool_use_id, value))
+    except Exception as unshown:  # it ran: without a result it would count as lost
+        text = f"The tool ran, but its result can't be shown ({type(unshown).__name__})."
+        kind = type(unshown).__name__
+        return ToolOutcome(
+            kind="result",
+            result=error_result(call.tool_use_id, text),
+            error=ErrorInfo(type=kind, message=text, origin=call.tool),
+        )
 
 
 def _contained(tool: Tool, call: ToolCall, context: ToolContext) -> tuple[Any, BaseException | None]:
@@ -80,7 +92,11 @@ def _contained(tool: Tool, call: ToolCall, context: ToolContext) -> tuple[Any, B
 
 
 def _raised(call: ToolCall, error: BaseException) -> ToolOutcome:
-    kind, text = type(error).__name__, _sendable(str(error))
+    kind = type(error).__name__
+    try:
+        text = _sendable(str(error))
+    except Exception:
+        text = "(its text can't be read)"
     if isinstance(error, InterruptException):
         kind, text = "RuntimeError", f"interrupt {error.name!r} was raised without asking: use tool_context.interrupt()"
     shown = f"Error: {text}" if isinstance(error, ValueError) else f"Error: {kind} - {text}"  # as in Strands

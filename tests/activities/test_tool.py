@@ -43,7 +43,10 @@ async def stays(seconds: float) -> str:
 async def falls() -> str:
     """Always outlive the worker."""
     began.append("falls")
-    raise asyncio.CancelledError
+    task = asyncio.current_task()
+    assert task is not None
+    task.cancel()
+    await asyncio.sleep(1)
 
 
 @tool

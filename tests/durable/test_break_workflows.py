@@ -110,7 +110,7 @@ async def test_many_long_tool_names_wedge_nothing(lab, client, odd):
     """The summary of a resumed cycle stays short enough for the server."""
     session = await lab.start(odd, "many", "go")
     found = await questions(session, 40)
-    await session.answer(*((question.id, "y") for question in found))
+    await session.answer([{"interruptResponse": {"interruptId": q.id, "response": "y"}} for q in found])
     async with asyncio.timeout(20):
         assert (await session.result()).stop_reason == "end_turn"
     assert await failed_tasks(client, session.id) == 0

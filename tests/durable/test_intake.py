@@ -44,7 +44,8 @@ async def signal(client, session_id: str, name: str, payloads: list[Payload]) ->
             workflow_execution=WorkflowExecution(workflow_id=session_id),
             signal_name=name,
             input=Payloads(payloads=payloads),
-        )
+        ),
+        retry=True,  # "workflow is closing", while it is continued as new
     )
 
 
