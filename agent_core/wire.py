@@ -47,6 +47,9 @@ PAYLOAD_TOO_LARGE = "PayloadTooLargeError"
 MAX_VALUE_BYTES = 1_500_000
 """The largest single value that is sent (Temporal refuses 2 MB)."""
 
+MAX_ARGUMENTS_BYTES = 1_900_000
+"""The most that the arguments of one child, activity or run may weigh together: the 2 MB count for all of them."""
+
 MAX_TASK_BYTES = 3_000_000
 """The most that one workflow task may issue (gRPC refuses 4 MB)."""
 

@@ -14,6 +14,7 @@ from countersign.agent_core import errors
 from countersign.agent_core.json_values import check_json, json_size
 from countersign.agent_core.messages import Message, error_result
 from countersign.agent_core.wire import (
+    MAX_ARGUMENTS_BYTES,
     MAX_TASK_BYTES,
     MAX_VALUE_BYTES,
     MODEL_ACTIVITY,
@@ -77,8 +78,8 @@ class DurableEffects:
         """See `Effects.call_model`."""
         pieces = self._pieces(messages)
         sizes = [json_size(piece) for piece in pieces]
-        if sum(sizes) > MAX_TASK_BYTES or max(sizes, default=0) > MAX_VALUE_BYTES:
-            raise errors.PayloadTooLargeError("the conversation", sum(sizes), MAX_TASK_BYTES)
+        if sum(sizes) > MAX_ARGUMENTS_BYTES or max(sizes, default=0) > MAX_VALUE_BYTES:
+            raise errors.PayloadTooLargeError("the conversation", sum(sizes), MAX_ARGUMENTS_BYTES)
         try:
             response: ModelResponse = await workflow.execute_activity(
                 MODEL_ACTIVITY,
@@ -188,7 +189,8 @@ def _failed_call(call: ToolCall, error: ActivityError) -> ToolOutcome:
     """What a failed tool activity says of the call: never an error of the tool, which travels as a result."""
     cause = error.cause
     if isinstance(cause, ApplicationError) and cause.type == "NotFoundError":
-        return ToolOutcome(kind="never_started", detail=f"no worker on this queue has the tool {call.tool!r}")
+        # Surely not started on a first attempt, but the attempt can't be seen from here.
+        return ToolOutcome(kind="unknown", detail=f"no worker on this queue has the tool {call.tool!r}")
     if isinstance(cause, TimeoutError):
         return ToolOutcome(kind="unknown", detail=f"the call timed out ({cause.message})")
     return ToolOutcome(kind="unknown", detail=str(cause or error))

@@ -25,7 +25,7 @@ from countersign.agent_core.wire import (
     CYCLE_WORKFLOW,
     INTERRUPTS_QUERY,
     INVOKE_UPDATE,
-    MAX_TASK_BYTES,
+    MAX_ARGUMENTS_BYTES,
     MAX_VALUE_BYTES,
     PROMPT_SIGNAL,
     READ_CYCLE_ACTIVITY,
@@ -178,8 +178,10 @@ class AgentSession:
         argument = given.model_dump(mode="json")
         pieces = [piece for piece in self._session.state.pieces() if piece]
         sizes = [json_size(argument), *(json_size(piece) for piece in pieces)]
-        if sum(sizes) > MAX_TASK_BYTES or max(sizes) > MAX_VALUE_BYTES:
-            error = PayloadTooLargeError("the session (conversation, questions and state)", sum(sizes), MAX_TASK_BYTES)
+        if sum(sizes) > MAX_ARGUMENTS_BYTES or max(sizes) > MAX_VALUE_BYTES:
+            error = PayloadTooLargeError(
+                "the session (conversation, questions and state)", sum(sizes), MAX_ARGUMENTS_BYTES
+            )
             self._session.fail_turn(ErrorInfo(type=type(error).__name__, message=str(error)), workflow.now())
             return
         child_id = f"{given.session_id}/cycle-{given.cycle}"
@@ -235,7 +237,9 @@ class AgentSession:
     def _should_continue_as_new(self) -> bool:
         info, options = workflow.info(), self._session.state.options
         limit = options.continue_after_events or HISTORY_EVENTS
-        return info.is_continue_as_new_suggested() or info.get_current_history_length() >= limit
+        due = info.is_continue_as_new_suggested() or info.get_current_history_length() >= limit
+        # What is too large to be handed on stays where it is: the attempt would fail for ever.
+        return due and json_size(self._session.state.model_dump(mode="json")) <= MAX_ARGUMENTS_BYTES
 
     async def _continue_as_new(self) -> None:
         """Start a new run with everything that this one holds; waiting invokes are told to ask there."""

@@ -162,17 +162,17 @@ async def test_a_cancel_during_a_cycle_cancels_the_session(lab, client, lifetime
     assert lab.effects().count("a-began") == 1
 
 
-async def test_a_large_session_is_continued_as_new(lab, client, odd):
-    """A conversation over 2 MB does not wedge its session when it is continued as new."""
-    session = await lab.start(odd, "talk", "hello", lifetime="open", continue_after_events=60)
-    for _ in range(5):
-        await session.invoke("x" * 450_000)
+async def test_a_session_that_outgrows_what_can_be_sent_says_so(lab, client, odd):
+    """A conversation over 2 MB fails its turns by name; neither a cycle's start nor a new run wedges the session."""
+    session = await lab.start(odd, "talk", "hello", lifetime="open", continue_after_events=30)
     async with asyncio.timeout(40):
-        for _ in range(8):
-            await session.invoke("more")
+        for _ in range(3):
+            await session.invoke("x" * 450_000)
+        for _ in range(3):
+            with pytest.raises(Exception, match="PayloadTooLargeError"):
+                for _ in range(2):
+                    await session.invoke("x" * 450_000)
     assert await failed_tasks(client, session.id) == 0
-    begun = (await lab.history_of(session.id)).events[0].workflow_execution_started_event_attributes
-    assert begun.continued_execution_run_id
     await session.close()
 
 
