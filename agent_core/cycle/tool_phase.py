@@ -293,8 +293,8 @@ class ToolPhase:
             self._pass.error = self._pass.error or error
         fault = _fault(event.result)
         if fault is not None:
-            error = CallbackError("AfterToolCallEvent", TypeError(f"a hook has made event.result unusable: {fault}"))
-            self._pass.error = self._pass.error or error
+            cause = TypeError(f"a hook has made event.result unusable: {fault}")
+            self._pass.error = self._pass.error or CallbackError("AfterToolCallEvent", cause)
             event.result = result
 
     async def _after_tools(self) -> list[ContentBlock] | None:
