@@ -85,7 +85,7 @@ class AgentCycle:
         self._effects = DurableEffects(given, segments, self._stop)
         try:
             agent = _build(given.agent)
-        except AgentDefinitionError as error:
+        except Exception as error:  # whatever a module or factory raises ends the turn, with its own words
             return _failed(given, error)
         messages = [message for segment in segments for message in segment]
         return (await run_cycle(agent, given, messages, self._effects)).outcome

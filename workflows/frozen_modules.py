@@ -95,7 +95,7 @@ def _folder(name: str, folder: Path) -> Iterator[tuple[str, _Source]]:
         if path.suffix == ".py" and path.stem.isidentifier():
             is_init = path.name == "__init__.py"
             yield from _file(name if is_init else f"{name}.{path.stem}", path, is_package=is_init)
-        elif path.is_dir() and path.name.isidentifier() and (path / "__init__.py").is_file():
+        elif path.is_dir() and path.name.isidentifier() and path.name != "__pycache__":
             yield from _folder(f"{name}.{path.name}", path)
 
 

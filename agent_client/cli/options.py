@@ -36,7 +36,13 @@ OneOfTheInterrupts: TypeAlias = Annotated[
         help="The question's id; may be left out if one is open.", metavar="INTERRUPT_ID", show_default=False
     ),
 ]
-Comment: TypeAlias = Annotated[str | None, typer.Option(help="Your words, for the audit trail.", show_default=False)]
+Comment: TypeAlias = Annotated[
+    str | None,
+    typer.Option(
+        help="For the audit trail; the model does not see it. To tell the model why: countersign respond.",
+        show_default=False,
+    ),
+]
 Who: TypeAlias = Annotated[
     str | None,
     typer.Option(
