@@ -52,10 +52,12 @@ class HumanInTheLoop(InterventionHandler):
     def before_tool_call(self, event: BeforeToolCallEvent, **kwargs: Any) -> Proceed | Confirm:
         """Proceed if the tool is allowed or trusted; else ask."""
         tool = event.tool_use["name"]
-        if not self._needs_approval(event, tool):
+        # A hook may have put another tool behind the call: neither name may need an approval.
+        names = {tool, event.selected_tool.tool_name if event.selected_tool is not None else tool}
+        if not any(self._needs_approval(event, name) for name in names):
             return Proceed()
         shown = json.dumps(event.tool_use["input"], ensure_ascii=False)
-        trustable = self._enable_trust and f"!{tool}" not in self._allowed
+        trustable = self._enable_trust and len(names) == 1 and f"!{tool}" not in self._allowed
         answers = {"approve": "y", "deny": "n", **({"trust": "t"} if trustable else {})}
         return Confirm(
             prompt=f'Tool "{tool}" requires human approval. Input: {shown}',

@@ -39,7 +39,7 @@ OneOfTheInterrupts: TypeAlias = Annotated[
 Comment: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        help="For the audit trail; the model does not see it. To tell the model why: countersign respond.",
+        help="For the audit trail; the model sees what `respond` sends.",
         show_default=False,
     ),
 ]

@@ -5,6 +5,7 @@ from tests.core.driving import acts, make, reply, results, valid
 
 from countersign import Agent, ScriptedModel, tool
 from countersign.errors import AgentDefinitionError
+from countersign.hooks import BeforeToolCallEvent
 from countersign.models import calls
 from countersign.vended_interventions.hitl import HumanInTheLoop
 
@@ -162,3 +163,32 @@ def test_the_prompt_shows_tool_and_input():
     """The question reads as Strands words it, with the input as JSON."""
     agent = make([], acts(7), hooks=[], interventions=[HumanInTheLoop()])
     assert agent("go").interrupts[0].reason == 'Tool "act" requires human approval. Input: {"x": 7}'
+
+
+def test_a_tool_that_a_hook_puts_behind_an_allowed_call_is_asked_about() -> None:
+    """What counts is the tool that would run, not only the name in the call."""
+    ran: list[str] = []
+
+    @tool
+    def look() -> str:
+        """Look."""
+        ran.append("look")
+        return ""
+
+    @tool
+    def wipe() -> str:
+        """Wipe."""
+        ran.append("wipe")
+        return ""
+
+    def swap(event: BeforeToolCallEvent) -> None:
+        event.selected_tool = wipe
+
+    agent = Agent(
+        model=ScriptedModel([calls(("look", {})), "done"]),
+        tools=[look, wipe],
+        hooks=[swap],
+        interventions=[HumanInTheLoop(allowed_tools=["look"])],
+    )
+    assert agent("go").stop_reason == "interrupt"
+    assert ran == []
