@@ -217,15 +217,17 @@ def main() -> None:
         _say(f"worker.py: {text}. See worker.py --help")
         raise SystemExit(USAGE_ERROR) from None
     logging.basicConfig(level=settings.log_level)
+    code = 0
     try:
         asyncio.run(serve(settings))
     except CountersignError as error:
         _say(f"worker.py: {error}")
-        raise SystemExit(USAGE_ERROR) from None
+        code = USAGE_ERROR
     sys.stdout.flush()
-    # A sync tool that outlived its grace period still runs in a thread, which would keep the process
-    # alive; its call is an unknown outcome already.
-    os._exit(0)
+    # Two reasons not to wait for the interpreter: a sync tool that outlived its grace period still runs in
+    # a thread and would keep the process alive (its call is an unknown outcome already), and Temporal's
+    # client can abort the process while Python tears down.
+    os._exit(code)
 
 
 if __name__ == "__main__":
