@@ -1,0 +1,48 @@
+"""Limits cap one invocation, are checked before each model call, and survive a pause."""
+
+import pytest
+
+from countersign import Agent, ScriptedModel, tool
+from countersign.models import calls
+from countersign.vended_interventions.hitl import HumanInTheLoop
+
+
+@tool
+def act() -> str:
+    """Act."""
+    return "acted"
+
+
+def looping(**more) -> Agent:
+    """An agent that asks for its tool for ever."""
+    return Agent(model=ScriptedModel(lambda scene: calls(("act", {}))), tools=[act], **more)
+
+
+@pytest.mark.parametrize(
+    ("limits", "stop_reason"),
+    [
+        ({"turns": 3}, "limit_turns"),
+        ({"total_tokens": 10}, "limit_total_tokens"),
+        ({"output_tokens": 10}, "limit_output_tokens"),
+    ],
+)
+def test_a_limit_stops_the_loop_by_name(limits, stop_reason):
+    """The loop ends between two cycles, with its own stop reason and a complete conversation."""
+    agent = looping()
+    result = agent("go", limits=limits)
+    assert result.stop_reason == stop_reason
+    assert "toolResult" in agent.messages[-1]["content"][0]
+    if "turns" in limits:
+        assert result.metrics.cycle_count == limits["turns"]
+
+
+def test_a_limit_goes_on_counting_after_a_pause():
+    """An answer does not start the count anew."""
+    agent = looping(interventions=[HumanInTheLoop()])
+    result = agent("go", limits={"turns": 2})
+    answered = 0
+    while result.stop_reason == "interrupt":
+        answered += 1
+        assert result.interrupts
+        result = agent([{"interruptResponse": {"interruptId": result.interrupts[0].id, "response": "y"}}])
+    assert (result.stop_reason, answered) == ("limit_turns", 2)
