@@ -97,3 +97,26 @@ class SessionState(Wire):
         if surplus > 0:
             del self.audit[:surplus]
             self.audit_dropped += surplus
+
+    def shed(self, limit_bytes: int) -> bool:
+        """Make the state fit a limit if that costs only memories; conversation and questions are never touched.
+
+        Large outcomes of remembered updates become "moved" (their clients ask for the turn), then the
+        oldest lines of the audit trail go.
+
+        Args:
+            limit_bytes: What the whole state may weigh as JSON.
+
+        Returns:
+            True if it fits.
+        """
+        surplus = json_size(self.model_dump(mode="json")) - limit_bytes
+        for known in self.updates.values():
+            if surplus > 0 and isinstance(known.result, dict) and "stop_reason" in known.result:
+                before = json_size(known.result)
+                known.result = {"moved": True, "turn": known.result.get("turn", self.turn)}
+                surplus -= before - json_size(known.result)
+        while surplus > 0 and self.audit:
+            surplus -= json_size(self.audit.pop(0).model_dump(mode="json")) + 1
+            self.audit_dropped += 1
+        return json_size(self.model_dump(mode="json")) <= limit_bytes
