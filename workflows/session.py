@@ -6,15 +6,13 @@ in `agent_core.session`; this file turns them into children, activities, timers 
 
 import asyncio
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import Any
 
-from pydantic import ValidationError
 from temporalio import workflow
 from temporalio.common import RawValue, RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError, ChildWorkflowError, FailureError
 
-from countersign.agent_core.answers import check_prompt
 from countersign.agent_core.errors import AnswerRefused, PayloadTooLargeError
 from countersign.agent_core.json_values import JsonObject, json_size
 from countersign.agent_core.session import Session, SessionState, views
@@ -38,52 +36,23 @@ from countersign.agent_core.wire import (
     CycleOutcome,
     ErrorInfo,
     Recovery,
-    SessionOptions,
     SessionResult,
 )
 from countersign.workflows.intake import decoded
 from countersign.workflows.publishing import Publisher
+from countersign.workflows.session_opening import opening
 from countersign.workflows.updates import Updates
 
 READ_RETRY = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_attempts=20)
 SUMMARY_CHARS = 90
 """The server refuses summaries over 400 bytes; a character may take four."""
 
+LOST_CYCLES = 100
+"""More than one cycle workflow runs: their numbers are skipped if nobody knows which ones were used, so
+that no idempotency key and no question id comes back for another call."""
+
 HISTORY_EVENTS = 10_000
 """Events after which a session continues as new even if the server has not suggested it."""
-
-
-def _opening(start: Any, pieces: Sequence[Any] = ()) -> Session:
-    """A session from the argument of its workflow: a start, or the state of the run before and its conversation.
-
-    Raises:
-        ApplicationError: If it can't be read, naming the fault.
-    """
-    try:
-        given = decoded(start)
-        if not isinstance(given, dict):
-            raise ValueError(f"the argument must be an object, not {type(given).__name__}")
-        if "continued" in given:
-            state = SessionState.model_validate(given["continued"])
-            state.segments.extend(decoded(piece) for piece in pieces)
-            return Session(state)
-        options = SessionOptions.model_validate(given)
-        agent = given.get("agent")
-        if not isinstance(agent, str) or not agent:
-            raise ValueError(f"agent must be the name of an agent, not {agent!r}")
-        session = Session(
-            SessionState(
-                session_id=workflow.info().workflow_id, run=workflow.info().run_id, agent=agent, options=options
-            )
-        )
-        if options.lifetime == "turn" or given.get("prompt") is not None:
-            check_prompt(given.get("prompt"))
-            session.prompt(given.get("prompt"), workflow.now())
-        return session
-    except (ValueError, ValidationError, AnswerRefused) as error:
-        raise ApplicationError(
-            f"the session can't be started: {error}", type="InvalidStart", non_retryable=True
-        ) from error
 
 
 @workflow.defn(name=SESSION_WORKFLOW, sandboxed=False)
@@ -94,7 +63,7 @@ class AgentSession:
     def __init__(self, start: RawValue | None = None, *rest: Any) -> None:
         self._fault: ApplicationError | None = None
         try:
-            self._session = _opening(start, rest)
+            self._session = opening(start, rest, workflow.info(), workflow.now())
         except ApplicationError as error:
             self._fault = error
             self._session = Session(SessionState(session_id=workflow.info().workflow_id, agent="unknown"))
@@ -112,19 +81,23 @@ class AgentSession:
         """
         if self._fault is not None:
             raise self._fault
-        await self._publisher.learn()
         try:
+            await self._publisher.learn()
             await self._live()
         except asyncio.CancelledError:
             self._session.stop(workflow.now(), "the workflow was cancelled")
             self._session.close(workflow.now())
-            self._publisher.publish()
+            await self._leave()
             raise
+        await self._leave()
+        return self._ended()
+
+    async def _leave(self) -> None:
+        """Show the session as closed, and let those return who wait for it."""
         self._session.state.status = "closed"
         self._publisher.publish()
         self._wake()
         await workflow.wait_condition(workflow.all_handlers_finished)
-        return self._ended()
 
     async def _live(self) -> None:
         progressed = False
@@ -157,10 +130,11 @@ class AgentSession:
 
     async def _wait(self) -> None:
         """Sleep until something comes in, a question expires, or an idle session's time is over."""
-        now, deadline = workflow.now(), self._session.next_deadline()
-        idle = self._session.state.status == "idle"
-        if idle:
-            deadline = now + timedelta(seconds=self._session.state.options.idle_timeout_s)
+        now, deadline, state = workflow.now(), self._session.next_deadline(), self._session.state
+        idle = state.status == "idle"
+        if idle:  # since it went idle, whatever was refused meanwhile and however often it was continued as new
+            since = datetime.fromisoformat(state.since) if state.since else now
+            deadline = since + timedelta(seconds=state.options.idle_timeout_s)
         self._woken = False
         try:
             timeout = max(deadline - now, timedelta(0)) if deadline else None
@@ -216,11 +190,14 @@ class AgentSession:
 
     async def _recover(self, given: CycleInput, child_id: str, reason: str) -> None:
         """Read what a failed cycle had finished, and go on from there."""
-        run_id = self._child.first_execution_run_id if self._child else None
+        if self._child is None:
+            # It never started. Whoever has its id may be the cycle of an earlier session: not ours to read.
+            self._session.recover(Recovery(reason=reason), given, workflow.now())
+            return
         try:
             recovery: Recovery = await workflow.execute_activity(
                 READ_CYCLE_ACTIVITY,
-                args=[child_id, run_id, reason],
+                args=[child_id, self._child.first_execution_run_id, reason],
                 result_type=Recovery,
                 start_to_close_timeout=timedelta(seconds=30),
                 retry_policy=READ_RETRY,
@@ -228,6 +205,7 @@ class AgentSession:
             )
         except ActivityError as error:
             text = f"cycle {given.cycle} failed ({reason}), and its history can't be read ({error.cause or error})"
+            self._session.state.cycle += LOST_CYCLES
             self._session.fail_turn(ErrorInfo(type="CycleFailed", message=text), workflow.now())
             return
         self._session.recover(recovery, given, workflow.now())
@@ -239,7 +217,7 @@ class AgentSession:
         limit = options.continue_after_events or HISTORY_EVENTS
         due = info.is_continue_as_new_suggested() or info.get_current_history_length() >= limit
         # What is too large to be handed on stays where it is: the attempt would fail for ever.
-        return due and json_size(self._session.state.model_dump(mode="json")) <= MAX_ARGUMENTS_BYTES
+        return due and self._session.state.shed(MAX_ARGUMENTS_BYTES)
 
     async def _continue_as_new(self) -> None:
         """Start a new run with everything that this one holds; waiting invokes are told to ask there."""

@@ -1,0 +1,89 @@
+"""How long a session lives, what it shows when it ends, and whose work it takes over."""
+
+import asyncio
+import uuid
+
+from temporalio.client import WorkflowExecutionStatus
+from tests.durable.test_waiting import questions
+
+from countersign.workflows.cycle import HANDOVER_CYCLES
+from countersign.workflows.session import LOST_CYCLES
+
+
+async def ended(handle, seconds: float):
+    """How a workflow ended; the test fails if it does not in time."""
+    async with asyncio.timeout(seconds):
+        while (status := (await handle.describe()).status) is WorkflowExecutionStatus.RUNNING:
+            await asyncio.sleep(0.1)
+    return status
+
+
+async def test_refused_signals_do_not_keep_an_idle_session_alive(lab, client):
+    """The idle time runs from when the session went idle; noise does not start it anew, nor do new runs."""
+    worker = lab.worker()
+    session = await lab.start(worker, "free", None, lifetime="open", idle_timeout_s=2, continue_after_events=8)
+    handle = client.get_workflow_handle(session.id)
+
+    async def noise():
+        while True:
+            await handle.signal("nonsense", 1)
+            await asyncio.sleep(0.4)
+
+    making = asyncio.create_task(noise())
+    try:
+        assert await ended(handle, 8) is WorkflowExecutionStatus.COMPLETED
+    finally:
+        making.cancel()
+        await asyncio.gather(making, return_exceptions=True)
+
+
+async def test_a_cancelled_session_shows_as_closed_and_its_invokes_return(lab, client):
+    """Nobody waits for a cancelled session, and no list shows it as idle."""
+    worker = lab.worker()
+    session = await lab.start(worker, "free", f"effects={lab.effects_file} slow:b:3", lifetime="open")
+    handle = client.get_workflow_handle(session.id)
+    waiting = asyncio.create_task(handle.execute_update("invoke", {"turn": 1}))
+    async with asyncio.timeout(15):
+        while "b-began" not in lab.effects():
+            await asyncio.sleep(0.05)
+    await asyncio.sleep(0.3)  # the invoke has arrived long since
+    await handle.cancel()
+    assert (await waiting)["turn"] == 1, (
+        "it returned with the result of its turn, whatever the cycle made of the cancel"
+    )
+    assert await ended(handle, 15) is WorkflowExecutionStatus.CANCELED
+    assert (await handle.query("status"))["status"] == "closed"
+
+
+async def test_a_cycle_of_an_earlier_session_is_not_taken_over(lab, client):
+    """If the id of a cycle is taken, its history is somebody else's: it is not read, and the prompt runs again."""
+    worker = lab.worker()
+    session_id = f"again-{uuid.uuid4().hex[:8]}"
+    squatter = await client.start_workflow("AgentCycle", id=f"{session_id}/cycle-1", task_queue="nobody")
+    argument = {"protocol": 1, "agent": "free", "prompt": f"effects={lab.effects_file} effect:a"}
+    handle = await client.start_workflow("AgentSession", argument, id=session_id, task_queue=worker.queue)
+    async with asyncio.timeout(15):
+        assert (await handle.result())["stop_reason"] == "end_turn"
+    await squatter.terminate()
+    assert lab.effects() == ["a"]
+    assert any(line["event"] == "cycle_failed" for line in await handle.query("audit"))
+    asked = [
+        event.activity_task_scheduled_event_attributes.activity_type.name
+        async for event in handle.fetch_history_events()
+    ]
+    assert "countersign.read_cycle" not in asked
+
+
+async def test_questions_stay_answerable_beside_a_busy_start(lab):
+    """A session that is asked the plain way still works: the checks at its start refuse nothing good."""
+    worker = lab.worker()
+    session = await lab.start(worker, "per-call", f"effects={lab.effects_file} effect:a", idle_timeout_s=3_000_000_000)
+    [question] = await questions(session, 1)
+    await session.answer((question.id, "y"))
+    assert (await session.result()).stop_reason == "end_turn"
+    assert lab.effects() == ["a"]
+
+
+def test_more_cycle_numbers_are_skipped_than_one_workflow_uses():
+    """A cycle whose history can't be read may have used up to that many numbers."""
+    assert LOST_CYCLES > HANDOVER_CYCLES
