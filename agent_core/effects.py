@@ -4,7 +4,7 @@ The cycle asks for effects through this port; the in-process driver and the Temp
 are its two implementations. Steps find the port of the running cycle in a context variable.
 """
 
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from datetime import datetime
 from typing import Any, Protocol
@@ -62,5 +62,3 @@ class CallbackGuard(Protocol):
 
 current_effects: ContextVar[Effects | None] = ContextVar("countersign_effects", default=None)
 """The port of the cycle that runs in this context; None outside of cycles."""
-
-StepFunction = Callable[..., Coroutine[Any, Any, Any]]

@@ -39,11 +39,6 @@ SEARCH_PENDING = "CountersignPending"
 SEARCH_APPROVERS = "CountersignApprovers"
 SEARCH_DEADLINE = "CountersignDeadline"
 
-# Error types of activity failures, raised on one side and matched on the other.
-UNKNOWN_OUTCOME = "UnknownOutcome"
-NEVER_STARTED = "NeverStarted"
-PAYLOAD_TOO_LARGE = "PayloadTooLargeError"
-
 MAX_VALUE_BYTES = 1_500_000
 """The largest single value that is sent (Temporal refuses 2 MB)."""
 

@@ -30,7 +30,6 @@ from benchmarks.measuring import Measurement, cpu_ms, history_size, worker_proce
 from countersign.agent_client.dev_server import DevServer
 from countersign.client import AgentClient
 
-WAYS = ("default", "handover_after=0", "floor")
 FLOOR = "floor"
 WARM_UP_CYCLES = 5
 

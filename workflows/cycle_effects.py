@@ -19,7 +19,6 @@ from countersign.agent_core.wire import (
     MAX_VALUE_BYTES,
     MODEL_ACTIVITY,
     STEP_ACTIVITY,
-    UNKNOWN_OUTCOME,
     CycleInput,
     ModelCall,
     ModelResponse,
@@ -42,7 +41,7 @@ TOOL_RETRY = RetryPolicy(
     initial_interval=timedelta(milliseconds=100),
     maximum_interval=timedelta(seconds=10),
     maximum_attempts=0,  # the activity itself tells a safe repetition from a call that may have run
-    non_retryable_error_types=[UNKNOWN_OUTCOME, "NotFoundError"],
+    non_retryable_error_types=["NotFoundError"],
 )
 
 STEP_RETRY = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_attempts=5)
@@ -142,7 +141,7 @@ class DurableEffects:
             return outcome
         except ActivityError as error:
             if is_cancelled_exception(error):
-                raise
+                raise asyncio.CancelledError from error  # not an error of the turn: the cycle itself is being ended
             return _failed_call(call, error)
 
     def _timeout(self, call: ToolCall) -> timedelta:
@@ -196,15 +195,20 @@ def _failed_call(call: ToolCall, error: ActivityError) -> ToolOutcome:
     return ToolOutcome(kind="unknown", detail=str(cause or error))
 
 
-def _named(error: ActivityError) -> Exception:
-    """An activity's failure as the error of this project that it stands for."""
+def _named(error: ActivityError) -> BaseException:
+    """An activity's failure as the error that it stands for: of this project, or one with the name that it had."""
+    if is_cancelled_exception(error):
+        return asyncio.CancelledError()  # not an error of the turn: the cycle itself is being ended
     cause = error.cause
     if not isinstance(cause, ApplicationError):
         return errors.ModelError(f"{error.activity_type} did not end: {cause or error}")
     kind = getattr(errors, cause.type or "", None)
-    if kind is errors.PayloadTooLargeError:
-        return errors.ModelError(cause.message)
-    if isinstance(kind, type) and issubclass(kind, errors.CountersignError):
+    if isinstance(kind, type) and issubclass(kind, errors.CountersignError) and _takes_a_message(kind):
         return kind(cause.message)
     named: type[Exception] = type(cause.type or "ActivityFailed", (errors.CountersignError,), {})
     return named(cause.message)
+
+
+def _takes_a_message(kind: type[Exception]) -> bool:
+    """True if an error is made of its message alone; the others can't be made again from it."""
+    return kind.__init__ is errors.CountersignError.__init__

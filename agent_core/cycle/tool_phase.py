@@ -44,7 +44,6 @@ class _Pass:
     """One pass over a batch: what it produced so far and what went wrong."""
 
     produced: dict[int, ToolResult] = field(default_factory=dict)
-    waiting: set[int] = field(default_factory=set)
     error: CallbackError | None = None
 
 
@@ -189,7 +188,6 @@ class ToolPhase:
         elif isinstance(decision, Asked):
             # The handlers will be asked again on resume; they must not count this call twice.
             self._context.agent.restore_handlers(before)
-            self._pass.waiting.add(index)
             for question in decision.questions:
                 self._note_asked(question.id, Ask(question.name, question.reason, None))
         else:

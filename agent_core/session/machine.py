@@ -5,15 +5,14 @@ from datetime import datetime
 from typing import Any
 
 from countersign.agent_core.answers import ParsedAnswer, check_prompt, parse_answers
-from countersign.agent_core.approvals import UNKNOWN_OUTCOME_QUESTION
 from countersign.agent_core.errors import AnswerRefused
-from countersign.agent_core.json_values import JsonObject, canonical_json
-from countersign.agent_core.messages import Message, error_result, results_message, tool_uses, user_message
-from countersign.agent_core.session.recovery import rebuild
+from countersign.agent_core.json_values import JsonObject
+from countersign.agent_core.messages import Message, results_message, tool_uses, user_message
+from countersign.agent_core.session.answering import open_questions, question_for, record
+from countersign.agent_core.session.recovery import adopt, rebuild, results_of
 from countersign.agent_core.session.state import QueuedPrompt, SessionState
 from countersign.agent_core.wire import (
     AcceptedAnswer,
-    Answer,
     AnswerReceipt,
     AuditEntry,
     CycleInput,
@@ -85,17 +84,14 @@ class Session:
         """
         answers = self.check_answers(raw, now)
         self.expire(now)
-        questions = [self._question_for(answer, now) for answer in answers]
+        questions = [question_for(self.state.pending, answer, now) for answer in answers]
         accepted: list[AcceptedAnswer] = []
         for question, answer in zip(questions, answers, strict=True):
-            fresh = question.status == "open"
-            if fresh:
-                question.status = "answered"
-                question.answer = Answer(response=answer.response, responder=answer.responder, comment=answer.comment,
-                                         at=timestamp(now), channel=channel)  # fmt: skip
+            fresh = record(question, answer, now, channel)
+            if fresh is not None:
                 self.state.resume_due = True
                 self._note(now, "answered", question=question.id, name=question.name, digest=question.digest,
-                           answer=question.answer.model_dump())  # fmt: skip
+                           answer=fresh.model_dump())  # fmt: skip
             status = "accepted" if fresh else "already_recorded"
             accepted.append(AcceptedAnswer(id=question.id, name=question.name, status=status))
         return AnswerReceipt(accepted=accepted, open=[question.id for question in self.open_questions()])
@@ -109,39 +105,8 @@ class Session:
         self._check_open()
         answers = parse_answers(raw)
         for answer in answers:
-            self._question_for(answer, now)
+            question_for(self.state.pending, answer, now)
         return answers
-
-    def _question_for(self, answer: ParsedAnswer, now: datetime) -> Question:
-        """The question that an answer is for, if it may be taken."""
-        pending = self.state.pending
-        question = next((q for q in pending.questions if q.id == answer.interrupt_id), None) if pending else None
-        if question is None:
-            if not self.open_questions():
-                raise AnswerRefused(
-                    "not_interrupted", f"{answer.interrupt_id!r} can't be answered: the session asks nothing now"
-                )
-            ids = ", ".join(item.id for item in self.open_questions())
-            raise AnswerRefused("unknown_interrupt", f"no question has the id {answer.interrupt_id!r}; open are: {ids}")
-        if question.status in ("answered", "settled") and question.answer is not None:
-            if canonical_json(question.answer.response) == canonical_json(answer.response):
-                return question
-            who = (question.answer.responder or {}).get("id") or "somebody"
-            raise AnswerRefused(
-                "already_answered", f"{question.id} was already answered by {who} at {question.answer.at}"
-            )
-        overdue = question.deadline is not None and datetime.fromisoformat(question.deadline) <= now
-        if question.status == "expired" or (question.status == "open" and overdue):
-            raise AnswerRefused(
-                "expired", f"{question.id} expired at {question.deadline}; it can't be answered any more"
-            )
-        if question.status != "open":
-            raise AnswerRefused("withdrawn", f"{question.id} is not asked any more ({question.status})")
-        if answer.digest is not None and answer.digest != question.digest:
-            raise AnswerRefused(
-                "outdated", f"{question.id} has the digest {question.digest}, not {answer.digest}; look again"
-            )
-        return question
 
     def refused(self, now: datetime, what: str, code: str, reason: str) -> None:
         """Record something that came in and was refused."""
@@ -293,23 +258,8 @@ class Session:
             state.turn -= 1  # nothing has happened yet: the prompt runs again, as the same turn
             state.prompts.insert(0, QueuedPrompt(messages=given.prompt))
             rebuilt.messages.clear()
-        state.extend(rebuilt.messages)
-        state.agent_state = {**state.agent_state, **rebuilt.state_set}
-        for key in rebuilt.state_deleted:
-            state.agent_state.pop(key, None)
-        state.model_calls += rebuilt.model_calls
-        state.progress.cycles += rebuilt.model_calls
-        if rebuilt.pending is not None:
-            if state.pending is not None and state.pending.origin_cycle == rebuilt.pending.origin_cycle:
-                rebuilt.pending.questions = state.pending.questions
-            for question in rebuilt.pending.questions:
-                # A "retry" that was lost as well is used up.
-                used = question.name == UNKNOWN_OUTCOME_QUESTION and question.index in rebuilt.unknown
-                if used and question.scope == "core" and question.status == "answered":
-                    question.status = "settled"
-            state.pending, state.resume_due = rebuilt.pending, True
-        else:
-            state.pending = None
+        adopt(rebuilt, state)
+        if state.pending is None:
             state.go_on = given.opens != "prompt" or rebuilt.model_calls > 0
         self._set_status("idle", now)
         if state.stopping:
@@ -335,7 +285,7 @@ class Session:
             self._withdraw(now)
             conversation = state.conversation()
             if conversation and tool_uses(conversation[-1]):
-                state.extend([results_message(_results(state.pending, text))])
+                state.extend([results_message(results_of(state.pending, text))])
             state.pending = None
         state.go_on = state.resume_due = False
         self._note(now, "turn_ended", stop_reason=stop_reason, error=error.model_dump() if error else None)
@@ -351,8 +301,7 @@ class Session:
 
     def open_questions(self) -> list[Question]:
         """The questions that wait for an answer."""
-        pending = self.state.pending
-        return [question for question in pending.questions if question.status == "open"] if pending else []
+        return open_questions(self.state.pending)
 
     def next_deadline(self) -> datetime | None:
         """When the next open question expires."""
@@ -402,15 +351,3 @@ class Session:
     def _note(self, now: datetime, event: str, **detail: Any) -> None:
         found: JsonObject = detail
         self.state.note(AuditEntry(at=timestamp(now), event=event, cycle=self.state.cycle or None, detail=found))
-
-
-def _results(pending: Pending, text: str) -> list[Any]:
-    results = []
-    for index, use in enumerate(tool_uses(pending.message)):
-        known = pending.results.get(index)
-        if known is None and index in pending.unknown:
-            known = error_result(
-                use["toolUseId"], f"This call may have run; its outcome is unknown: {pending.unknown[index]}"
-            )
-        results.append(known or error_result(use["toolUseId"], text))
-    return results

@@ -2,8 +2,10 @@
 
 from dataclasses import dataclass, field
 
+from countersign.agent_core.approvals import UNKNOWN_OUTCOME_QUESTION
 from countersign.agent_core.json_values import JsonObject
-from countersign.agent_core.messages import Message, results_message, tool_uses
+from countersign.agent_core.messages import Message, ToolResult, error_result, results_message, tool_uses
+from countersign.agent_core.session.state import SessionState
 from countersign.agent_core.wire import CycleInput, Pending, RecoveredCycle, Recovery
 
 
@@ -88,3 +90,36 @@ def _take(rebuilt: Rebuilt, pending: Pending, cycle: RecoveredCycle | None, late
         rebuilt.messages.append(results_message(pending.results[index] for index in range(len(uses))))
     else:
         rebuilt.pending = pending
+
+
+def adopt(rebuilt: Rebuilt, state: SessionState) -> None:
+    """Take over what counts of a failed cycle. Questions and answers of the same batch stay the session's."""
+    state.extend(rebuilt.messages)
+    state.agent_state = {**state.agent_state, **rebuilt.state_set}
+    for key in rebuilt.state_deleted:
+        state.agent_state.pop(key, None)
+    state.model_calls += rebuilt.model_calls
+    state.progress.cycles += rebuilt.model_calls
+    before, state.pending = state.pending, rebuilt.pending
+    if state.pending is None:
+        return
+    if before is not None and before.origin_cycle == state.pending.origin_cycle:
+        state.pending.questions = before.questions
+    for question in state.pending.questions:
+        # A "retry" that was lost as well is used up.
+        used = question.name == UNKNOWN_OUTCOME_QUESTION and question.index in rebuilt.unknown
+        if used and question.scope == "core" and question.status == "answered":
+            question.status = "settled"
+    state.resume_due = True
+
+
+def results_of(pending: Pending, text: str) -> list[ToolResult]:
+    """A result for each call of a batch that is given up: its own, what is known of it, or `text` as an error."""
+    results: list[ToolResult] = []
+    for index, use in enumerate(tool_uses(pending.message)):
+        known = pending.results.get(index)
+        if known is None and index in pending.unknown:
+            doubt = f"This call may have run; its outcome is unknown: {pending.unknown[index]}"
+            known = error_result(use["toolUseId"], doubt)
+        results.append(known or error_result(use["toolUseId"], text))
+    return results

@@ -160,3 +160,17 @@ async def test_a_cycle_that_meets_other_code_in_its_middle_fails_alone(lab, clie
     await session.answer((question.id, "skip"))
     assert (await session.result()).stop_reason == "end_turn"
     assert (await cycle.describe()).status == WorkflowExecutionStatus.FAILED
+
+
+async def test_a_stuck_cycle_does_not_hang_its_session(lab, client):
+    """A cycle that overruns is ended; what it had finished stays, and a person is asked about the rest."""
+    worker = lab.worker()
+    prompt = f"effects={lab.effects_file} effect:a slow:b:30"
+    session = await lab.start(worker, "free", prompt, cycle_overrun_s=3)
+    [question] = await questions(session, 1)
+    assert (question.name, question.reason["tool"]) == ("unknown-outcome", "slow")
+    status = (await client.get_workflow_handle(f"{session.id}/cycle-1").describe()).status
+    assert status == WorkflowExecutionStatus.TIMED_OUT
+    await session.answer((question.id, "skip"))
+    assert (await session.result()).message["content"][0]["text"].startswith("results: did a; ")
+    assert lab.effects().count("a") == 1
