@@ -1,34 +1,46 @@
 """Calls the model. Safe to repeat; Temporal owns all retries, the vendor SDK's own are off."""
 
 from collections.abc import Mapping
+from datetime import timedelta
 from typing import Any
 
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from countersign.activities.heartbeats import heartbeats
+from countersign.activities.providers import model_from
 from countersign.agent_core.deployment import AgentDeployment
-from countersign.agent_core.errors import CountersignError, ModelThrottledException, PayloadTooLargeError
+from countersign.agent_core.errors import (
+    AgentDefinitionError,
+    CountersignError,
+    ModelThrottledException,
+    ModelUnavailableError,
+    PayloadTooLargeError,
+)
 from countersign.agent_core.json_values import json_size
 from countersign.agent_core.messages import Message
-from countersign.agent_core.models import collect
+from countersign.agent_core.models import Model, collect
 from countersign.agent_core.wire import MODEL_ACTIVITY, ModelCall, ModelResponse
 
 RESPONSE_LIMIT_BYTES = 400_000
 """The most that a model's message may weigh: it is shown in questions and kept in the conversation too."""
 
-_RETRYABLE = (ModelThrottledException, OSError, TimeoutError)
+_RETRYABLE = (ModelThrottledException, ModelUnavailableError, OSError, TimeoutError)
 
 
 class ModelActivities:
     """The model activity.
 
     Args:
-        deployments: The agents of this worker, by name.
+        deployments: The agents of this worker, by name. Their models are made here, once.
+
+    Raises:
+        AgentDefinitionError: If a model can't be made, naming its agent.
     """
 
     def __init__(self, deployments: Mapping[str, AgentDeployment]) -> None:
         self._deployments = deployments
+        self._models = {name: _made(name, deployment) for name, deployment in deployments.items()}
 
     @activity.defn(name=MODEL_ACTIVITY)
     async def call_model(self, given: dict[str, Any], *segments: list[Message]) -> ModelResponse:
@@ -39,18 +51,19 @@ class ModelActivities:
             *segments: The conversation, in pieces.
 
         Raises:
-            ApplicationError: Its type is the error's name. Throttling, connection errors and
-                timeouts are retried; everything else is not.
+            ApplicationError: Its type is the error's name. Throttling, a service that fails or can't be
+                reached, and timeouts are retried, after the pause that the service asks for if it names
+                one; everything else is not.
         """
         call = ModelCall.model_validate(given)
         deployment = self._deployments.get(call.agent)
-        if deployment is None or deployment.template.model is None:
+        if deployment is None:
             raise ApplicationError(f"no agent {call.agent!r} on this worker", type="AgentDefinitionError")
         agent = deployment.template
         specs = [tool.tool_spec for name in call.tools if (tool := agent.tool_registry.get(name)) is not None]
         try:
             async with heartbeats():
-                stream = deployment.template.model.stream(
+                stream = self._models[call.agent].stream(
                     [message for segment in segments for message in segment],
                     specs,
                     call.system_prompt,
@@ -69,6 +82,13 @@ class ModelActivities:
         return response
 
 
+def _made(agent: str, deployment: AgentDeployment) -> Model:
+    try:
+        return model_from(deployment.template.model)
+    except AgentDefinitionError as error:
+        raise AgentDefinitionError(f"agent {agent!r}: {error}") from error
+
+
 def _failure(error: BaseException) -> ApplicationError:
     """A model's error as it travels: named after the error of this project that it is or stands for."""
     if isinstance(error, CountersignError):
@@ -77,4 +97,10 @@ def _failure(error: BaseException) -> ApplicationError:
         kind, text = "ModelError", f"the model can't be reached ({type(error).__name__}: {error})"
     else:
         kind, text = type(error).__name__, str(error)
-    return ApplicationError(text, type=kind, non_retryable=not isinstance(error, _RETRYABLE))
+    asked_s = error.retry_after_s if isinstance(error, ModelThrottledException) else None
+    return ApplicationError(
+        text,
+        type=kind,
+        non_retryable=not isinstance(error, _RETRYABLE),
+        next_retry_delay=None if asked_s is None else timedelta(seconds=asked_s),
+    )

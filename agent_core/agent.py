@@ -11,7 +11,7 @@ from countersign.agent_core.interventions.dispatcher import register_handlers
 from countersign.agent_core.interventions.handler import InterventionHandler
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.messages import Message, Messages
-from countersign.agent_core.models import Model
+from countersign.agent_core.model_making import ModelSource, is_source
 from countersign.agent_core.result import AgentResult
 from countersign.agent_core.snapshots import Memory
 from countersign.agent_core.state import AgentState
@@ -22,7 +22,8 @@ class Agent:
     """A model, tools, and the hooks and handlers that watch over them.
 
     Args:
-        model: What answers.
+        model: What answers: a `Model`, a name such as "openai:gpt-5" or "bedrock:<id>", a function that
+            returns one (called once, where the model is used), or a model of Strands.
         messages: A conversation to start from.
         tools: Functions decorated with `@tool`, or lists of them.
         system_prompt: What the model is told first.
@@ -39,7 +40,7 @@ class Agent:
 
     def __init__(
         self,
-        model: Model | None = None,
+        model: ModelSource | None = None,
         messages: Messages | None = None,
         tools: Sequence[Any] = (),
         system_prompt: str | None = None,
@@ -51,8 +52,11 @@ class Agent:
         callback_handler: Callable[..., Any] | None = None,
         session_manager: Any = None,
     ) -> None:
-        if model is not None and not isinstance(model, Model):
-            raise AgentDefinitionError(f"agent {name!r}: model must be a countersign.models.Model, not {model!r}")
+        if model is not None and not is_source(model):
+            raise AgentDefinitionError(
+                f"agent {name!r}: model must be a model, a name like 'openai:gpt-5' or a function that returns one, "
+                f"not {model!r}"
+            )
         self.model = model
         self.name = name
         self.system_prompt = system_prompt

@@ -4,7 +4,8 @@
     ├── EventLoopException            the agent loop failed; `original_exception` is the cause
     ├── CallbackError                 a hook or handler raised; `origin` names it
     ├── ModelError                    the model could not answer
-    │   ├── ModelThrottledException
+    │   ├── ModelThrottledException   worth a retry, as is the next one
+    │   ├── ModelUnavailableError
     │   ├── ContextWindowOverflowException
     │   ├── ModelAuthenticationError
     │   └── ModelRequestError
@@ -63,7 +64,17 @@ class ModelError(CountersignError):
 
 
 class ModelThrottledException(ModelError):
-    """The model's service asks to slow down; worth a retry."""
+    """The model's service asks to slow down; worth a retry.
+
+    Attributes:
+        retry_after_s: How long the service asks to wait, in seconds; None if it names no time.
+    """
+
+    retry_after_s: float | None = None
+
+
+class ModelUnavailableError(ModelError):
+    """The model's service failed, broke off or can't be reached; worth a retry."""
 
 
 class ContextWindowOverflowException(ModelError):

@@ -16,11 +16,18 @@ import anyio.from_thread
 import anyio.to_thread
 
 from countersign.agent_core.cycle import CycleEnd, run_cycle
-from countersign.agent_core.errors import AgentDefinitionError, ConcurrencyException, EventLoopException
+from countersign.agent_core.errors import (
+    AgentDefinitionError,
+    ConcurrencyException,
+    EventLoopException,
+    ModelThrottledException,
+    ModelUnavailableError,
+)
 from countersign.agent_core.interrupts import as_interrupt
 from countersign.agent_core.json_values import JsonObject, check_json
 from countersign.agent_core.messages import Message
-from countersign.agent_core.models import collect
+from countersign.agent_core.model_making import make_model
+from countersign.agent_core.models import FIRST_RETRY_S, LONGEST_RETRY_S, MODEL_ATTEMPTS, Model, collect
 from countersign.agent_core.result import AgentResult, Metrics
 from countersign.agent_core.session import Session, SessionState
 from countersign.agent_core.tools.execution import execute
@@ -47,8 +54,9 @@ class InProcessEffects:
 
     stop_requested = False
 
-    def __init__(self, agent: "Agent") -> None:
+    def __init__(self, agent: "Agent", model: Model | None) -> None:
         self._agent = agent
+        self._model = model
         self.begin(0)
 
     def begin(self, cycle: int) -> None:
@@ -61,18 +69,32 @@ class InProcessEffects:
 
     async def call_model(self, call: ModelCall, messages: Sequence[Message]) -> ModelResponse:
         """See `Effects.call_model`."""
-        if self._agent.model is None:
-            raise AgentDefinitionError(f"agent {self._agent.name!r} has no model; pass Agent(model=...)")
-        stream = self._agent.model.stream(
-            messages,
-            self._agent.tool_registry.specs(),
-            call.system_prompt,
-            call=call.call,
-            invocation_state=call.invocation_state,
-        )
-        response = await collect(stream)
+        response = await self._answer(call, messages)
         self.done = RecoveredCycle(cycle=call.cycle, response=response.model_copy(deep=True))
         return response
+
+    async def _answer(self, call: ModelCall, messages: Sequence[Message]) -> ModelResponse:
+        """The model's answer; errors that are worth a retry get the tries that they would get durably."""
+        if self._model is None:
+            raise AgentDefinitionError(f"agent {self._agent.name!r} has no model; pass Agent(model=...)")
+        pause_s = FIRST_RETRY_S
+        for attempts_left in range(MODEL_ATTEMPTS - 1, -1, -1):
+            stream = self._model.stream(
+                messages,
+                self._agent.tool_registry.specs(),
+                call.system_prompt,
+                call=call.call,
+                invocation_state=call.invocation_state,
+            )
+            try:
+                return await collect(stream)
+            except (ModelThrottledException, ModelUnavailableError) as error:
+                if not attempts_left:
+                    raise
+                asked_s = error.retry_after_s if isinstance(error, ModelThrottledException) else None
+            await anyio.sleep(pause_s if asked_s is None else asked_s)
+            pause_s = min(2 * pause_s, LONGEST_RETRY_S)
+        raise AssertionError("the last attempt returns or raises")
 
     async def call_tools(self, calls: Sequence[ToolCall], done: Callable[[int, ToolOutcome], Awaitable[None]]) -> None:
         """See `Effects.call_tools`."""
@@ -119,6 +141,7 @@ class InProcessSession:
         self._session = Session(SessionState(session_id=session_id, agent=agent.name, options=options))
         self._session.state.agent_state = agent.state.get()
         self._running = False
+        self._made: tuple[object, Model] | None = None
 
     def run_blocking(self, prompt: Any, limits: JsonObject | None, invocation_state: JsonObject) -> AgentResult:
         """Run from code that is not async; in a thread of its own if a loop is running here."""
@@ -160,7 +183,7 @@ class InProcessSession:
         self._session.prompt(prompt, now)
 
     async def _until_it_stops(self) -> AgentResult:
-        effects = InProcessEffects(self._agent)
+        effects = InProcessEffects(self._agent, self._model())
         end: CycleEnd | None = None
         while (given := self._session.next_cycle(effects.now())) is not None:
             effects.begin(given.cycle)
@@ -180,6 +203,15 @@ class InProcessSession:
                 raise end.cause
             raise EventLoopException(end.cause) from end.cause
         return self._result(end)
+
+    def _model(self) -> Model | None:
+        """The agent's model, made once and again only if the agent was given another."""
+        source = self._agent.model
+        if source is None:
+            return None
+        if self._made is None or self._made[0] is not source:
+            self._made = (source, make_model(source))
+        return self._made[1]
 
     def _result(self, end: CycleEnd) -> AgentResult:
         outcome, pending = end.outcome, self._session.state.pending

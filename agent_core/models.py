@@ -13,7 +13,11 @@ from countersign.agent_core.wire import ModelResponse
 
 StreamEvent: TypeAlias = dict[str, Any]
 """One event of a model's stream, in Strands' shape: {"messageStart"}, {"contentBlockStart"},
-{"contentBlockDelta"}, {"contentBlockStop"}, {"messageStop"} or {"metadata"}."""
+{"contentBlockDelta"}, {"contentBlockStop"}, {"messageStop"}, {"metadata"} or {"redactContent"}."""
+
+MODEL_ATTEMPTS = 6
+FIRST_RETRY_S, LONGEST_RETRY_S = 1.0, 60.0
+"""How often a model is called before its error counts, and the pauses between, which double."""
 
 
 class Model(ABC):
@@ -74,6 +78,9 @@ async def collect(stream: AsyncIterable[StreamEvent], on_event: Callable[[], Non
         elif "metadata" in event:
             usage = add_usage(usage, event["metadata"].get("usage") or no_usage())
             latency_ms += int((event["metadata"].get("metrics") or {}).get("latencyMs", 0))
+        elif "redactContent" in event:
+            instead = event["redactContent"].get("redactAssistantContentMessage")
+            content = content if instead is None else [{"text": instead}]
     if stop_reason is None:
         raise ModelError("the model's stream ended without a stop reason; the answer may be cut off")
     message: Message = {"role": "assistant", "content": content}
@@ -96,6 +103,8 @@ def _add_delta(block: dict[str, Any], delta: dict[str, Any]) -> None:
                 inner[key] = inner.get(key, "") + value
             else:
                 reasoning[key] = value
+    elif "citation" in delta:
+        block.setdefault("citations", []).append(delta["citation"])
 
 
 def _sendable(value: Any) -> Any:
@@ -111,6 +120,8 @@ def _sendable(value: Any) -> Any:
 
 def _close_block(block: dict[str, Any]) -> ContentBlock:
     """A finished block; a tool's input arrives as text and is read here."""
+    if "citations" in block:
+        return {"citationsContent": {"citations": block["citations"], "content": [{"text": block.get("text", "")}]}}
     if "toolUse" not in block:
         return block or {"text": ""}
     use = block["toolUse"]

@@ -6,10 +6,12 @@ Three agents with one set of tools and three ways to ask:
     janitor-batch  a hook asks once about all calls of one message
     janitor-hitl   `HumanInTheLoop` asks, and can be told to trust
 
-The model is scripted: it follows a few lines of code, reads its prompt and the tools' real results,
-and says that it is scripted.
+Without further ado the model is scripted: it follows a few lines of code, reads its prompt and the
+tools' real results, and says that it is scripted. COUNTERSIGN_MODEL in the worker's environment puts a
+real one in its place, for instance COUNTERSIGN_MODEL=openai:gpt-5 with OPENAI_API_KEY.
 """
 
+import os
 import re
 import time
 from datetime import timedelta
@@ -134,6 +136,11 @@ def _script(scene: Scene) -> Any:
     return f"I am scripted, and I deleted {len(deletions[-1]['deleted'])} files: {', '.join(deletions[-1]['deleted'])}"
 
 
+def model() -> Any:
+    """The model: the one that COUNTERSIGN_MODEL names, else the script. Called where the model is used."""
+    return os.environ.get("COUNTERSIGN_MODEL") or ScriptedModel(_script)
+
+
 TOOLS = [list_files, inspect_files, delete_files]
 SYSTEM_PROMPT = "You delete files older than 5 days"
 
@@ -142,7 +149,7 @@ SYSTEM_PROMPT = "You delete files older than 5 days"
 def janitor() -> Agent:
     """Asks about each call of delete_files."""
     return Agent(
-        name="janitor", model=ScriptedModel(_script), system_prompt=SYSTEM_PROMPT, tools=TOOLS,
+        name="janitor", model=model, system_prompt=SYSTEM_PROMPT, tools=TOOLS,
         hooks=[ApprovalHook("janitor")],
     )  # fmt: skip
 
@@ -151,7 +158,7 @@ def janitor() -> Agent:
 def janitor_batch() -> Agent:
     """Asks once about all calls of one message."""
     return Agent(
-        name="janitor-batch", model=ScriptedModel(_script), system_prompt=SYSTEM_PROMPT, tools=TOOLS,
+        name="janitor-batch", model=model, system_prompt=SYSTEM_PROMPT, tools=TOOLS,
         hooks=[BatchApprovalHook("janitor")],
     )  # fmt: skip
 
@@ -160,6 +167,6 @@ def janitor_batch() -> Agent:
 def janitor_hitl() -> Agent:
     """Asks through `HumanInTheLoop`, except for the tools that only look."""
     return Agent(
-        name="janitor-hitl", model=ScriptedModel(_script), system_prompt=SYSTEM_PROMPT, tools=TOOLS,
+        name="janitor-hitl", model=model, system_prompt=SYSTEM_PROMPT, tools=TOOLS,
         interventions=[HumanInTheLoop(allowed_tools=["list_files", "inspect_files"], enable_trust=True)],
     )  # fmt: skip

@@ -13,6 +13,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError,
 from countersign.agent_core import errors
 from countersign.agent_core.json_values import check_json, json_size
 from countersign.agent_core.messages import Message, error_result
+from countersign.agent_core.models import FIRST_RETRY_S, LONGEST_RETRY_S, MODEL_ATTEMPTS
 from countersign.agent_core.wire import (
     MAX_ARGUMENTS_BYTES,
     MAX_TASK_BYTES,
@@ -30,9 +31,11 @@ from countersign.workflows import host
 from countersign.workflows.guard import policed
 
 MODEL_TIMEOUT = timedelta(minutes=10)
-MODEL_HEARTBEAT = timedelta(seconds=30)
+MODEL_HEARTBEAT = timedelta(seconds=10)
 MODEL_RETRY = RetryPolicy(
-    initial_interval=timedelta(seconds=1), maximum_interval=timedelta(minutes=1), maximum_attempts=6
+    initial_interval=timedelta(seconds=FIRST_RETRY_S),
+    maximum_interval=timedelta(seconds=LONGEST_RETRY_S),
+    maximum_attempts=MODEL_ATTEMPTS,
 )
 
 TOOL_TIMEOUT = timedelta(hours=1)

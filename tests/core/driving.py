@@ -25,7 +25,7 @@ class StillEffects(InProcessEffects):
     """In-process effects at a moment of our choice."""
 
     def __init__(self, agent, clock):
-        super().__init__(agent)
+        super().__init__(agent, agent.model)
         self.clock = clock
 
     def now(self):

@@ -1,0 +1,42 @@
+"""What an agent may be given as its model, and who makes a model of it.
+
+An agent can name its model or give a function that makes it, so that a factory which runs for every
+cycle builds no client and reads no key. The core knows only `Model`; how the others become one is
+told by whoever puts the program together (`use_maker`): vendor SDKs are far from here.
+"""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+if TYPE_CHECKING:
+    from countersign.agent_core.models import Model
+
+ModelSource: TypeAlias = Any
+"""A `Model`; a name such as "openai:gpt-5"; a function without arguments that returns a model or a
+name; or an object with Strands' `stream`."""
+
+_makers: "list[Callable[[object], Model]]" = []
+
+
+def use_maker(maker: "Callable[[object], Model]") -> None:
+    """Say how a model is made of what an agent was given. The last one counts.
+
+    Args:
+        maker: Called once for each agent, outside of workflows; raises AgentDefinitionError for
+            what it can't make a model of.
+    """
+    _makers[:] = [maker]
+
+
+def make_model(source: object) -> "Model":
+    """The model that a source stands for.
+
+    Raises:
+        AgentDefinitionError: If it stands for none, with the next step.
+    """
+    return _makers[0](source)
+
+
+def is_source(value: object) -> bool:
+    """True for what may stand for a model; whether it does shows when the model is made."""
+    return bool(value) if isinstance(value, str) else callable(getattr(value, "stream", None)) or callable(value)
