@@ -51,7 +51,7 @@ class Janitor:
 
     async def until(self, step):
         """Wait until the model's stream of that step is under way."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while step not in self.streaming:
                 await asyncio.sleep(0.02)
 

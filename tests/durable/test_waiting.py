@@ -12,10 +12,10 @@ from countersign.agent_core.messages import history_faults
 BIN = Path(sysconfig.get_path("scripts"))
 
 
-async def questions(session: SessionHandle, count: int):
+async def questions(session: SessionHandle, count: int, within_s: float = 60):
     """Wait until exactly so many questions are open."""
     try:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(within_s):
             while len(found := await session.interrupts()) != count:
                 await asyncio.sleep(0.05)
     except TimeoutError:
