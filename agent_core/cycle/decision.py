@@ -23,7 +23,7 @@ from countersign.agent_core.hooks.events import BeforeToolCallEvent
 from countersign.agent_core.interrupts import approves, call_digest, is_refusal, question_digest
 from countersign.agent_core.json_values import digest
 from countersign.agent_core.messages import ToolResult, ToolUse, error_result
-from countersign.agent_core.tools.registry import Tool
+from countersign.agent_core.tools.base import Tool
 from countersign.agent_core.wire import GivenAnswer, Pending, Question, ShownCall, ToolCall
 
 REFUSAL_LIMIT = 3

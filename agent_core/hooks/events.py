@@ -10,7 +10,7 @@ from countersign.agent_core.messages import ContentBlock, Message, Messages, Too
 if TYPE_CHECKING:
     from countersign.agent_core.agent import Agent
     from countersign.agent_core.result import AgentResult
-    from countersign.agent_core.tools.registry import Tool
+    from countersign.agent_core.tools.base import Tool
 
 
 class InterruptPort(Protocol):

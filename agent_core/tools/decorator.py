@@ -8,8 +8,8 @@ from typing import Any, Generic, ParamSpec, TypeVar, overload
 
 from countersign.agent_core.errors import AgentDefinitionError
 from countersign.agent_core.json_values import JsonObject
+from countersign.agent_core.tools.base import Tool
 from countersign.agent_core.tools.context import ToolContext
-from countersign.agent_core.tools.registry import Tool
 from countersign.agent_core.tools.schema import CompiledTool, ToolSpec, compile_tool
 
 P = ParamSpec("P")

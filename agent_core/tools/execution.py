@@ -11,8 +11,8 @@ from countersign.agent_core.interrupts import InterruptException, call_digest
 from countersign.agent_core.json_values import check_json, json_size
 from countersign.agent_core.messages import ToolResult, error_result
 from countersign.agent_core.state import AgentState
+from countersign.agent_core.tools.base import Tool
 from countersign.agent_core.tools.context import ToolAgent, ToolContext
-from countersign.agent_core.tools.registry import Tool
 from countersign.agent_core.wire import ErrorInfo, ToolCall, ToolOutcome
 
 InThread = Callable[[Callable[[], Any]], Awaitable[Any]]

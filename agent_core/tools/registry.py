@@ -1,57 +1,13 @@
-"""What a tool is, and the tools of one agent by name."""
+"""The tools of one agent by name."""
 
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
-from datetime import timedelta
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from countersign.agent_core.errors import AgentDefinitionError
-from countersign.agent_core.json_values import JsonObject
+from countersign.agent_core.tools.base import Tool
 from countersign.agent_core.tools.schema import ToolSpec
-
-if TYPE_CHECKING:
-    from countersign.agent_core.tools.context import ToolContext
-
-
-class Tool(ABC):
-    """Something that a model may ask to run.
-
-    Attributes:
-        idempotent: True if running a call twice does no harm.
-        timeout: The longest that one call may take; None for the driver's default.
-    """
-
-    idempotent: bool = False
-    timeout: timedelta | None = None
-
-    @property
-    @abstractmethod
-    def tool_name(self) -> str:
-        """The name that the model uses."""
-
-    @property
-    @abstractmethod
-    def tool_spec(self) -> ToolSpec:
-        """What the model is told."""
-
-    @property
-    @abstractmethod
-    def is_async(self) -> bool:
-        """True if `invoke` returns an awaitable; else it may block and belongs in a thread."""
-
-    @abstractmethod
-    def canonical_input(self, raw: Any) -> JsonObject:
-        """The input as it will run: validated, defaults filled in, as plain JSON.
-
-        Raises:
-            ToolInputError: If the input does not fit.
-        """
-
-    @abstractmethod
-    def invoke(self, canonical: JsonObject, context: "ToolContext") -> Any:
-        """Run the tool. Raises what the tool's body raises."""
-
+from countersign.agent_core.tools.strands_tool import strands_tools
 
 _NAME = re.compile(r"^[A-Za-z_][A-Za-z0-9_\-]{0,63}$")
 
@@ -65,7 +21,7 @@ class ToolRegistry:
             self.add(item)
 
     def add(self, item: Any) -> None:
-        """Register a tool, or every tool of a list.
+        """Register a tool, or every tool of a list; a tool or a module of Strands too.
 
         Raises:
             AgentDefinitionError: For what is not a tool, a bad name, or a name that is taken.
@@ -75,7 +31,11 @@ class ToolRegistry:
                 self.add(part)
             return
         if not isinstance(item, Tool):
-            raise AgentDefinitionError(f"{item!r} is not a tool; decorate the function with @tool")
+            adopted = list(strands_tools(item))
+            if not adopted:
+                raise AgentDefinitionError(f"{item!r} is not a tool; decorate the function with @tool")
+            self.add(adopted)
+            return
         name = item.tool_name
         if not _NAME.match(name):
             raise AgentDefinitionError(

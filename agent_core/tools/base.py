@@ -1,0 +1,50 @@
+"""What a tool is."""
+
+from abc import ABC, abstractmethod
+from datetime import timedelta
+from typing import TYPE_CHECKING, Any
+
+from countersign.agent_core.json_values import JsonObject
+from countersign.agent_core.tools.schema import ToolSpec
+
+if TYPE_CHECKING:
+    from countersign.agent_core.tools.context import ToolContext
+
+
+class Tool(ABC):
+    """Something that a model may ask to run.
+
+    Attributes:
+        idempotent: True if running a call twice does no harm.
+        timeout: The longest that one call may take; None for the driver's default.
+    """
+
+    idempotent: bool = False
+    timeout: timedelta | None = None
+
+    @property
+    @abstractmethod
+    def tool_name(self) -> str:
+        """The name that the model uses."""
+
+    @property
+    @abstractmethod
+    def tool_spec(self) -> ToolSpec:
+        """What the model is told."""
+
+    @property
+    @abstractmethod
+    def is_async(self) -> bool:
+        """True if `invoke` returns an awaitable; else it may block and belongs in a thread."""
+
+    @abstractmethod
+    def canonical_input(self, raw: Any) -> JsonObject:
+        """The input as it will run: validated, defaults filled in, as plain JSON.
+
+        Raises:
+            ToolInputError: If the input does not fit.
+        """
+
+    @abstractmethod
+    def invoke(self, canonical: JsonObject, context: "ToolContext") -> Any:
+        """Run the tool. Raises what the tool's body raises."""
