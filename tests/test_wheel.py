@@ -3,19 +3,47 @@
 Builds from the checkout without isolation, so that no network is needed.
 """
 
+import json
 import os
 import subprocess
 import sys
 import sysconfig
 import tarfile
+import time
+import uuid
 import venv
 import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.metadata import requires
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 CHECKOUT = Path(__file__).resolve().parent.parent
 ROOMS = ("agent_core", "workflows", "activities", "agent_client")
+
+AGENT = '''
+import worker
+from countersign import Agent, ScriptedModel, durable, tool
+from countersign.models import calls
+from countersign.vended_interventions.hitl import HumanInTheLoop
+
+
+@tool
+def send_money(to: str, amount: int) -> str:
+    """Send money."""
+    return f"sent {amount} to {to}, from {worker.OWNER}"
+
+
+@durable("payments")
+def payments() -> Agent:
+    """Pays."""
+    model = ScriptedModel([calls(("send_money", {"to": "Ada", "amount": 90})), "Paid."])
+    return Agent(model, tools=[send_money], interventions=[HumanInTheLoop()])
+'''
 
 # Runs in the other project, with the installed wheel. Each of that project's own modules holds OWNER = "project".
 PROJECT_SCRIPT = '''
@@ -111,9 +139,19 @@ def test_sdist_builds_into_the_same_wheel(wheel: Path, tmp_path: Path) -> None:
         assert [member.name for member in archive if not member.isfile()] == []
 
 
-def test_wheel_lives_beside_a_projects_own_rooms(wheel: Path, tmp_path: Path) -> None:
-    """A project with its own workflows/, activities/ and worker.py keeps them, and uses ours through `countersign`."""
-    environment, project = tmp_path / "venv", tmp_path / "project"
+@dataclass(frozen=True)
+class Project:
+    """A project of somebody else's, with rooms of the same names, and the wheel in its environment."""
+
+    folder: Path
+    bin: Path
+    site_packages: Path
+
+
+@pytest.fixture
+def project(wheel: Path, tmp_path: Path) -> Project:
+    """See `Project`."""
+    environment, folder = tmp_path / "venv", tmp_path / "project"
     venv.create(environment, with_pip=False)
     python = environment / "bin" / "python"
     purelib = run(python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))", cwd=tmp_path)
@@ -123,8 +161,79 @@ def test_wheel_lives_beside_a_projects_own_rooms(wheel: Path, tmp_path: Path) ->
     # not read for a directory added this way, so the editable install stays out of sight.
     (site_packages / "dependencies.pth").write_text(sysconfig.get_path("purelib") + "\n")
     for own in ("workflows/__init__.py", "activities/__init__.py", "worker.py"):
-        (project / own).parent.mkdir(parents=True, exist_ok=True)
-        (project / own).write_text('OWNER = "project"\n')
-    (project / "main.py").write_text(PROJECT_SCRIPT)
+        (folder / own).parent.mkdir(parents=True, exist_ok=True)
+        (folder / own).write_text('OWNER = "project"\n')
+    return Project(folder, environment / "bin", site_packages)
 
-    assert run(python, "main.py", site_packages, cwd=project).startswith("ran ")
+
+def test_wheel_lives_beside_a_projects_own_rooms(project: Project) -> None:
+    """A project with its own workflows/, activities/ and worker.py keeps them, and uses ours through `countersign`."""
+    (project.folder / "main.py").write_text(PROJECT_SCRIPT)
+
+    assert run(project.bin / "python", "main.py", project.site_packages, cwd=project.folder).startswith("ran ")
+
+
+def test_an_agent_runs_durably_from_the_wheel(project: Project, temporal_server: str) -> None:
+    """The installed worker serves the project's agent, and the installed command starts and answers it."""
+    (project.folder / "payments.py").write_text(AGENT)
+    queue, session = f"wheel-{uuid.uuid4().hex[:8]}", f"pay-{uuid.uuid4().hex[:8]}"
+    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    environment |= {"TEMPORAL_ADDRESS": temporal_server, "COUNTERSIGN_TASK_QUEUE": queue}
+
+    def countersign(*words: str) -> str:
+        done = subprocess.run(
+            [project.bin / "countersign", *words], env=environment, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+    with (project.folder / "worker.log").open("wb") as log:
+        worker = subprocess.Popen(
+            [project.bin / "python", "-m", "countersign.worker", "--agents", "payments"],
+            cwd=project.folder,
+            env=environment,
+            stderr=log,
+        )
+    try:
+        shown = countersign("start", "payments", "Pay Ada", "--session-id", session, "--wait")
+        assert "will run send_money" in shown
+        countersign("approve", session)
+        [result] = [
+            block["toolResult"]
+            for message in json.loads(_until_closed(countersign, session))["transcript"]
+            for block in message["content"]
+            if "toolResult" in block
+        ]
+        assert result["content"] == [{"text": "sent 90 to Ada, from project"}]
+    finally:
+        worker.kill()
+        worker.wait()
+
+
+def _until_closed(countersign: Callable[..., str], session: str) -> str:
+    for _ in range(100):
+        shown = countersign("show", session, "--json")
+        if json.loads(shown)["status"]["status"] == "closed":
+            return shown
+        time.sleep(0.1)
+    raise AssertionError(shown)
+
+
+def test_the_base_install_brings_little() -> None:
+    """temporalio, pydantic, anyio, the settings and the command; a new dependency has to be put here first."""
+    brought: set[str] = set()
+
+    def walk(name: str, extras: frozenset[str]) -> None:
+        for line in requires(name) or []:
+            needed = Requirement(line)
+            wanted = needed.marker is None or any(needed.marker.evaluate({"extra": e}) for e in extras or {""})
+            if wanted and canonicalize_name(needed.name) not in brought:
+                brought.add(canonicalize_name(needed.name))
+                walk(needed.name, frozenset(needed.extras))
+
+    walk("countersign", frozenset())
+    engine = {"temporalio", "nexus-rpc", "protobuf", "types-protobuf"}
+    values = {"pydantic", "pydantic-core", "annotated-types", "typing-extensions", "typing-inspection"}
+    rest = {"anyio", "idna", "pydantic-settings", "python-dotenv", "prompt-toolkit", "wcwidth"}
+    command = {"typer", "click", "shellingham", "annotated-doc", "rich", "pygments", "markdown-it-py", "mdurl"}
+    assert brought <= engine | values | rest | command
