@@ -219,7 +219,7 @@ class InProcessSession:
         return AgentResult(
             stop_reason=outcome.stop_reason,
             message=outcome.message or {"role": "assistant", "content": []},
-            metrics=Metrics(outcome.progress.usage, outcome.progress.cycles),
+            metrics=Metrics.of(outcome.progress),
             state=outcome.invocation_state.get("request_state", {}),
             interrupts=[as_interrupt(question) for question in open_ones] or None,
         )

@@ -1,11 +1,12 @@
 """What calling an agent returns."""
 
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Self
 
 from countersign.agent_core.interrupts import Interrupt
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.messages import Message, Usage, message_text, no_usage
+from countersign.agent_core.wire import TurnProgress
 
 
 @dataclass
@@ -15,10 +16,17 @@ class Metrics:
     Attributes:
         accumulated_usage: Tokens.
         cycle_count: Model calls that led to a message.
+        accumulated_metrics: `latencyMs`, the time spent in the model, in milliseconds.
     """
 
     accumulated_usage: Usage = field(default_factory=no_usage)
     cycle_count: int = 0
+    accumulated_metrics: dict[str, int] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, progress: TurnProgress) -> Self:
+        """What an invocation has used so far."""
+        return cls(progress.usage, progress.cycles, {"latencyMs": progress.latency_ms})
 
 
 @dataclass

@@ -134,6 +134,7 @@ class TurnProgress(Wire):
     """What one invocation has used so far; it survives pauses and hand-overs."""
 
     usage: Usage = Field(default_factory=no_usage)
+    latency_ms: int = Field(default=0, description="time spent in the model, in milliseconds")
     cycles: int = 0
     guides: int = 0
     refused: dict[str, int] = Field(default_factory=dict, description="refusals by the digest of the call")
@@ -329,6 +330,7 @@ class SessionResult(Wire):
     message: Message | None = None
     state: JsonObject = Field(default_factory=dict)
     usage: Usage = Field(default_factory=no_usage)
+    latency_ms: int = Field(default=0, description="time spent in the model, in milliseconds")
     cycles: int = 0
     interrupts: list[Question] = Field(default_factory=list)
     error: ErrorInfo | None = None

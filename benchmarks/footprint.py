@@ -55,7 +55,11 @@ def _packages(python: Path) -> list[object]:
 
 def _largest(environment: Path) -> dict[str, float]:
     [site_packages] = environment.glob("lib/python*/site-packages")
-    sizes = {path.name: _size_mb(path) for path in site_packages.iterdir() if path.is_dir() and path.name not in ("pip", "setuptools")}
+    sizes = {
+        path.name: _size_mb(path)
+        for path in site_packages.iterdir()
+        if path.is_dir() and path.name not in ("pip", "setuptools")
+    }
     return {name: round(sizes[name], 1) for name in sorted(sizes, key=lambda name: -sizes[name])[:5]}
 
 

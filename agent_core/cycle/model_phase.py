@@ -56,6 +56,7 @@ async def _attempt(context: CycleContext) -> ModelStopResponse | None:
             return None
         raise
     context.progress.usage = add_usage(context.progress.usage, answer.usage)
+    context.progress.latency_ms += answer.latency_ms
     return await _after(context, ModelStopResponse(copy.deepcopy(answer.message), answer.stop_reason))
 
 

@@ -197,7 +197,7 @@ class _Cycle:
         result = AgentResult(
             stop_reason=outcome.stop_reason,
             message=outcome.message or self._last_message(),
-            metrics=Metrics(context.progress.usage, context.progress.cycles),
+            metrics=Metrics.of(context.progress),
             state=context.invocation_state.get("request_state", {}),
             interrupts=[as_interrupt(question) for question in questions if question.status == "open"] or None,
         )

@@ -334,6 +334,7 @@ class Session:
             message=message,
             state=state.agent_state,
             usage=state.progress.usage,
+            latency_ms=state.progress.latency_ms,
             cycles=state.progress.cycles,
             interrupts=self.open_questions(),
             error=error,

@@ -93,6 +93,7 @@ async def test_a_worker_killed_while_the_model_streams_asks_once_and_deletes_onc
     assert sorted(answered) == sorted([first.id, second.id]), "each question was asked and answered once"
     assert model.streaming == ["look", "delete", "delete", "tell", "tell"]
     assert result.usage["totalTokens"] == 3 * 16, "a broken stream is not counted"
+    assert result.latency_ms > 0
 
 
 async def test_a_throttled_model_is_called_again_after_the_pause_it_asks_for(lab, attic, point_to):
