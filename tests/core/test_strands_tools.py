@@ -4,8 +4,7 @@ import json
 
 import pytest
 import strands
-from strands_tools import calculator, file_read
-from strands_tools.current_time import current_time
+from strands_tools import calculator, environment, file_read
 from tests.core.driving import reply
 
 from countersign import Agent, ScriptedModel
@@ -116,20 +115,21 @@ def test_a_method_stays_bound_to_its_object():
     assert results(agent) == [("success", "north opens at 8")]
 
 
-def test_three_tools_of_strands_agents_tools_run(tmp_path):
-    """Two decorated ones, given as module and as function, and one with a TOOL_SPEC."""
+def test_three_tools_of_strands_agents_tools_run(tmp_path, monkeypatch):
+    """A decorated one, and two modules with a TOOL_SPEC."""
+    monkeypatch.setenv("COUNTERSIGN_TEST", "at the lake")
     file = tmp_path / "note.txt"
     file.write_text("remember the milk")
     agent, _ = run(
-        [calculator, current_time, file_read],
+        [calculator, environment, file_read],
         ("calculator", {"expression": "6 * 7"}),
-        ("current_time", {"timezone": "UTC"}),
+        ("environment", {"action": "get", "name": "COUNTERSIGN_TEST"}),
         ("file_read", {"path": str(file), "mode": "view"}),
     )
-    (first, product), (second, time), (third, text) = results(agent)
+    (first, product), (second, place), (third, text) = results(agent)
     assert (first, second, third) == ("success", "success", "success")
     assert "42" in product
-    assert "+00:00" in time
+    assert "at the lake" in place
     assert "remember the milk" in text
 
 
