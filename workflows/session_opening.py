@@ -16,7 +16,7 @@ from countersign.agent_core.answers import check_prompt
 from countersign.agent_core.errors import AnswerRefused
 from countersign.agent_core.json_values import JsonObject, check_json
 from countersign.agent_core.session import Session, SessionState
-from countersign.agent_core.wire import SessionOptions, timestamp
+from countersign.agent_core.wire import PROTOCOL, SessionOptions, timestamp
 from countersign.workflows.intake import decoded
 
 INVALID_START = "InvalidStart"
@@ -71,6 +71,8 @@ def _started(given: JsonObject, info: workflow.Info, now: datetime) -> Session:
         check_json(given, "the argument")
     except TypeError as error:
         raise ValueError(str(error)) from error
+    if (protocol := given.get("protocol", PROTOCOL)) != PROTOCOL:
+        raise ValueError(f"protocol {protocol!r:.100} is not spoken here; this worker speaks {PROTOCOL}")
     options = SessionOptions.model_validate(given)
     for name, value in options:
         if name.endswith("_s") and value is not None and value > LONGEST_S:

@@ -1,7 +1,8 @@
 """The documentation holds: its Python runs, its links lead somewhere, its tables list what the code has.
 
-No server and no network. Blocks marked ```python run, in order and in one namespace per file;
-those marked ```python no-run need a server: they are compiled and their imports are made.
+No server and no network. Blocks marked ```python run, in order and in one namespace per file, and so
+do those marked ```python replace (test_shell.py puts them into a file); those marked ```python no-run
+need a server: they are compiled and their imports are made.
 """
 
 import ast
@@ -21,13 +22,13 @@ _BLOCK = re.compile(r"^```(?P<mark>[^\n`]*)\n(?P<text>.*?)^```$", re.DOTALL | re
 _LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
 
 
-def blocks(page: Path, mark: str) -> list[tuple[int, str]]:
-    """Code blocks of a page with exactly this mark: (line of the first line, text)."""
+def blocks(page: Path, *marks: str) -> list[tuple[int, str]]:
+    """Code blocks of a page with exactly one of these marks: (line of the first line, text)."""
     text = page.read_text()
     return [
         (text.count("\n", 0, found.start()) + 2, found["text"])
         for found in _BLOCK.finditer(text)
-        if found["mark"].strip() == mark
+        if found["mark"].strip() in marks
     ]
 
 
@@ -45,7 +46,7 @@ def named(page: Path) -> str:
 def test_python_blocks_run(page: Path):
     """What a reader copies from a page works, top to bottom."""
     namespace: dict[str, Any] = {"__name__": f"docs_{page.stem}"}
-    for line, text in blocks(page, "python"):
+    for line, text in blocks(page, "python", "python replace"):
         exec(compiled(page, line, text), namespace)
 
 
@@ -63,7 +64,7 @@ def test_imports_of_blocks_that_need_a_server_exist(page: Path):
 def test_python_blocks_are_marked(page: Path):
     """No Python escapes the tests above by a mark of its own."""
     marks = {found["mark"].strip() for found in _BLOCK.finditer(page.read_text())}
-    assert {mark for mark in marks if mark.startswith(("py", "Py"))} <= {"python", "python no-run"}
+    assert {mark for mark in marks if mark.startswith(("py", "Py"))} <= {"python", "python no-run", "python replace"}
 
 
 @pytest.mark.parametrize("page", PAGES, ids=named)
