@@ -92,7 +92,10 @@ def _status_lines(session: Session) -> list[str]:
     state, last = session.state, session.state.last
     word = views.public_status(session)
     lines = [f"### {'Finishes its tools, then stops' if state.stopping else word.capitalize()}", ""]
-    lines += [f"- agent {code(state.agent)}", f"- turn {state.turn}, cycle {state.cycle}"]
+    lines += [
+        f"- agent {code(state.agent)}",
+        f"- turn {state.turn}, {state.cycle} cycle{'' if state.cycle == 1 else 's'} done",
+    ]
     if state.since:
         lines.append(f"- {word} since {_moment(state.since)}")
     if state.prompts:

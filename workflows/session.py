@@ -144,6 +144,8 @@ class AgentSession:
 
     def _wake(self) -> None:
         self._woken = True
+        if self._child is not None:  # nothing is published until the cycle ends
+            self._publisher.describe()
 
     # Cycles
 
