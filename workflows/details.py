@@ -7,6 +7,7 @@ import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
+from urllib.parse import quote
 
 from countersign.agent_core.json_values import canonical_json
 from countersign.agent_core.messages import Message
@@ -14,11 +15,15 @@ from countersign.agent_core.session import Session, views
 from countersign.agent_core.wire import CycleInput, CycleOutcome, Question
 from countersign.workflows.markdown import code, code_block, plain, pretty, visible
 
-SHOWN_QUESTIONS = 10
-SHOWN_CALLS = 5
-SHOWN_CHARS = 1_500
-"""Of an input or a reason. More is never cut in silence: the person is sent to the shell before answering."""
+SHOWN_QUESTIONS = 8
+URL_CHARS = 5_000
+"""The UI puts the details into an address of its own, and proxies take about 8 KB of that."""
 
+FULL = (1_500, 5)
+BRIEF = (150, 2)
+"""Characters of an input or a reason, and calls. What is cut says so: the person is sent to the shell to read it."""
+
+NAME_CHARS = 100
 SHOWN_REFUSALS = 3
 DIGEST_DIGITS = 16
 """Digits of a digest in a command; enough to name it."""
@@ -50,29 +55,39 @@ def _waiting_lines(session: Session, waiting: Sequence[Question], namespace: str
     lines = [f"### Waits for {count} answer{'s' if count > 1 else ''}"]
     for number, question in enumerate(waiting[:SHOWN_QUESTIONS], 1):
         heading = f"#### Question {number} of {count}: " if count > 1 else "#### Question "
-        lines += ["", heading + code(question.name), *_question_lines(session.state.session_id, question, namespace)]
+        room = URL_CHARS - _url_chars(lines)
+        lines += ["", heading + code(_cut(question.name, NAME_CHARS))]
+        lines += _question_lines(session.state.session_id, question, namespace, room)
     if count > SHOWN_QUESTIONS:
         more = _command(namespace, "interrupts", session.state.session_id)
         lines += ["", f"{count - SHOWN_QUESTIONS} more are not shown here. See {more}"]
     return lines
 
 
-def _question_lines(session_id: str, question: Question, namespace: str) -> list[str]:
-    lines: list[str] = []
-    complete = len(question.calls) <= SHOWN_CALLS
-    for call in question.calls[:SHOWN_CALLS]:
-        block, whole = _block(call.input)
-        complete = complete and whole
-        lines += ["", f"Will run {code(call.tool)} with", "", *block]
-    if len(question.calls) > SHOWN_CALLS:
-        lines += ["", f"and {len(question.calls) - SHOWN_CALLS} more calls"]
-    if question.reason is not None and [call.input for call in question.calls] != [question.reason]:
-        block, whole = _block(question.reason)
-        complete = complete and whole
-        lines += ["", "Reason", "", *block]
+def _question_lines(session_id: str, question: Question, namespace: str, room: int) -> list[str]:
+    lines, complete = _body(question, *FULL)
+    if not complete or _url_chars(lines) > room:
+        lines, complete = _body(question, *BRIEF)
     until = f"open until {_moment(question.deadline)}" if question.deadline else "no deadline"
     lines += ["", f"- asked {_moment(question.asked_at)}", f"- {until}", f"- id {code(question.id)}", ""]
     return [*lines, *_ways_to_answer(session_id, question, namespace, complete)]
+
+
+def _body(question: Question, most_chars: int, most_calls: int) -> tuple[list[str], bool]:
+    """What will run and why, and whether that is all of it."""
+    lines: list[str] = []
+    complete = len(question.calls) <= most_calls
+    for call in question.calls[:most_calls]:
+        block, whole = _block(call.input, most_chars)
+        complete = complete and whole
+        lines += ["", f"Will run {code(_cut(call.tool, NAME_CHARS))} with", "", *block]
+    if len(question.calls) > most_calls:
+        lines += ["", f"and {len(question.calls) - most_calls} more"]
+    if question.reason is not None and [call.input for call in question.calls] != [question.reason]:
+        block, whole = _block(question.reason, most_chars)
+        complete = complete and whole
+        lines += ["", "Reason", "", *block]
+    return lines, complete
 
 
 def _ways_to_answer(session_id: str, question: Question, namespace: str, complete: bool) -> list[str]:
@@ -103,7 +118,7 @@ def _status_lines(session: Session) -> list[str]:
     if last is not None and word != "running":
         lines.append(f"- the last turn ended with {code(last.stop_reason)}")
         if last.error is not None:
-            lines += ["", "Error", "", *_block(f"{last.error.type}: {last.error.message}")[0]]
+            lines += ["", "Error", "", *_block(f"{last.error.type}: {last.error.message}", FULL[0])[0]]
     return lines
 
 
@@ -116,7 +131,7 @@ def _refused_lines(session: Session) -> list[str]:
     lines = ["", "Refused lately", ""]
     for entry in refused[-SHOWN_REFUSALS:]:
         text = f"{entry.detail.get('what')}: {entry.detail.get('reason')}"
-        lines.append(f"- {_moment(entry.at)} {code(_cut(text, SHOWN_CHARS // 4))}")
+        lines.append(f"- {_moment(entry.at)} {code(_cut(text, 2 * BRIEF[0]))}")
     return lines
 
 
@@ -143,12 +158,16 @@ def _tools(messages: Sequence[Message]) -> str:
     return ", ".join(f"{name} ×{count}" if count > 1 else name for name, count in counts.items())
 
 
-def _block(value: Any) -> tuple[list[str], bool]:
+def _block(value: Any, most_chars: int) -> tuple[list[str], bool]:
     """A code block with a value, and whether it is all there."""
     compact = value if isinstance(value, str) else canonical_json(value)
-    whole = len(compact) <= SHOWN_CHARS
+    whole = len(compact) <= most_chars
     # Laying out a large value takes long, and this is done whenever the session wakes.
-    return code_block(pretty(value) if whole else _cut(compact, SHOWN_CHARS)), whole
+    return code_block(pretty(value) if whole else _cut(compact, most_chars)), whole
+
+
+def _url_chars(lines: Sequence[str]) -> int:
+    return len(quote("\n".join(lines)))
 
 
 def _cut(text: str, most_chars: int) -> str:
