@@ -135,6 +135,11 @@ def _refused_lines(session: Session) -> list[str]:
     return lines
 
 
+def wait_summary(questions: int) -> str:
+    """A line about the timer that runs while a session waits."""
+    return f"waits for {questions} answer{'s' if questions > 1 else ''}" if questions else "waits for a prompt"
+
+
 def cycle_summary(given: CycleInput) -> str:
     """A line about a cycle: its number, and the tools that it resumes or why it begins."""
     what = _tools([given.pending.message]) if given.pending else ""

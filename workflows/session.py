@@ -38,7 +38,7 @@ from countersign.agent_core.wire import (
     Recovery,
     SessionResult,
 )
-from countersign.workflows.details import CYCLE_DETAILS, cycle_summary
+from countersign.workflows.details import CYCLE_DETAILS, cycle_summary, wait_summary
 from countersign.workflows.intake import decoded
 from countersign.workflows.publishing import Publisher
 from countersign.workflows.session_opening import opening
@@ -136,7 +136,7 @@ class AgentSession:
         self._woken = False
         try:
             timeout = max(deadline - now, timedelta(0)) if deadline else None
-            shown = "closes if no prompt comes" if idle else "the next question expires"
+            shown = wait_summary(len(self._session.open_questions()))
             await workflow.wait_condition(lambda: self._woken, timeout=timeout, timeout_summary=shown)
         except TimeoutError:
             if idle and not self._woken:
