@@ -25,6 +25,8 @@ BRIEF = (150, 2)
 
 NAME_CHARS = 100
 SHOWN_REFUSALS = 3
+SHOWN_ANSWERS = 4
+ANSWER_CHARS = 40
 DIGEST_DIGITS = 16
 """Digits of a digest in a command; enough to name it."""
 
@@ -99,7 +101,9 @@ def _ways_to_answer(session_id: str, question: Question, namespace: str, complet
     verdicts = [verdict for verdict in ("approve", "deny") if verdict in question.answers]
     commands = [_command(namespace, verdict, session_id, question.id, *bound) for verdict in verdicts]
     if not commands:
-        commands = [_command(namespace, "respond", session_id, question.id, "VALUE", *bound)]
+        values = [value for value in question.answers.values() if isinstance(value, str) and len(value) <= ANSWER_CHARS]
+        shown = values[:SHOWN_ANSWERS] or ["VALUE"]
+        commands = [_command(namespace, "respond", session_id, question.id, value, *bound) for value in shown]
     return ["Answer in a shell:", "", *(f"- {command}" for command in commands)]
 
 

@@ -21,7 +21,7 @@ def session(*questions: Question) -> Session:
     return Session(SessionState(session_id="tidy-1", agent="janitor", status="waiting", pending=pending))
 
 
-def question(number: int, call_input: dict) -> Question:
+def question(number: int, call_input: dict, **more: object) -> Question:
     """A question about a call with this input."""
     return Question(
         id=f"int-1-{number}-abc",
@@ -29,6 +29,7 @@ def question(number: int, call_input: dict) -> Question:
         calls=[ShownCall(index=0, tool="delete_files", tool_use_id="call-1", input=call_input)],
         digest="0123456789abcdef" * 4,
         asked_at=datetime(2026, 1, 2, tzinfo=UTC).isoformat(),
+        **more,
     )
 
 
@@ -69,6 +70,13 @@ def test_a_question_that_is_shown_whole_comes_with_a_bound_command():
     shown = session_details(session(question(0, {"paths": ["/tmp/a"]})), "default")
     assert '"/tmp/a"' in shown
     assert "`countersign approve tidy-1 int-1-0-abc --digest 0123456789abcdef`" in shown
+
+
+def test_a_question_with_answers_of_its_own_comes_with_these():
+    """Where "approve" means nothing, the commands send what the asker understands."""
+    shown = session_details(session(question(0, {}, answers={"retry": "retry", "skip": "skip it"})), "default")
+    assert "`countersign respond tidy-1 int-1-0-abc retry --digest 0123456789abcdef`" in shown
+    assert "`countersign respond tidy-1 int-1-0-abc 'skip it' --digest 0123456789abcdef`" in shown
 
 
 def test_what_does_not_fit_can_not_be_approved_from_the_page():
