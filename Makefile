@@ -7,10 +7,10 @@ READY := .venv/.ready
 TYPED_LENIENTLY = $(wildcard tests examples benchmarks)
 
 .DEFAULT_GOAL := help
-.PHONY: help install check test demo format clean
+.PHONY: help install check test demo screenshots format clean
 
 help: ## Show these commands
-	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-8s %s\n", $$1, $$2}' Makefile
+	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
 
 install: $(READY) ## Make .venv with everything in it
 
@@ -26,6 +26,9 @@ test: $(READY) ## Run the tests; ARGS="-k name" for some of them
 
 demo: $(READY) ## Run the demo
 	$(BIN)/python -m examples.demo
+
+screenshots: $(READY) ## Make docs/images anew; needs Chromium
+	$(BIN)/python -m docs.screenshots
 
 format: $(READY) ## Format the code and apply safe fixes
 	$(BIN)/ruff check --fix .

@@ -27,6 +27,8 @@ from countersign.agent_client.translation import translated
 from countersign.agent_client.waiting import WaitingSession, waiting_sessions
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.wire import SESSION_WORKFLOW, Limits, PromptContent
+from countersign.workflows.details import session_static_details
+from countersign.workflows.markdown import plain
 
 DEFAULT_TASK_QUEUE = "countersign"
 
@@ -142,8 +144,8 @@ class AgentClient:
                     id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
                     # Shown in the clear to whoever may list workflows: the agent's name and nothing of the prompt.
                     memo={MEMO_AGENT: argument["agent"]},
-                    static_summary=str(argument["agent"]),
-                    static_details=f"Agent session. In a shell: `countersign show {session_id}`",
+                    static_summary=plain(str(argument["agent"])),
+                    static_details=session_static_details(session_id, self.temporal.namespace),
                 )
             )
         except WorkflowAlreadyStartedError as error:

@@ -21,6 +21,7 @@ from countersign.agent_core.tools import DecoratedTool
 from countersign.agent_core.wire import CYCLE_WORKFLOW, MAX_VALUE_BYTES, CycleInput, CycleOutcome, ErrorInfo
 from countersign.workflows import host
 from countersign.workflows.cycle_effects import DurableEffects
+from countersign.workflows.details import cycle_line
 from countersign.workflows.guard import policed
 from countersign.workflows.sandbox import import_time
 
@@ -42,6 +43,7 @@ class AgentCycle:
     def __init__(self) -> None:
         self._effects: DurableEffects | None = None
         self._stop = False
+        self._ended: list[str] = []
 
     @workflow.signal(name="stop")
     def stop(self, _: RawValue) -> None:
@@ -72,6 +74,8 @@ class AgentCycle:
         cycle, pieces = CycleInput.model_validate(given), [list(piece) for piece in segments]
         for number in range(1, HANDOVER_CYCLES + 1):
             outcome = await self._one(cycle, pieces)
+            self._ended.append(cycle_line(cycle, outcome))
+            self._show()
             total = outcome if total is None else _joined(total, outcome)
             if number == HANDOVER_CYCLES or not self._goes_on(cycle, outcome):
                 break
@@ -81,7 +85,7 @@ class AgentCycle:
         return _within_limit(total)
 
     async def _one(self, given: CycleInput, segments: list[list[Message]]) -> CycleOutcome:
-        workflow.set_current_details(f"cycle {given.cycle} of `{given.agent}`")
+        self._show(f"- cycle {given.cycle} runs")
         self._effects = DurableEffects(given, segments, self._stop)
         try:
             agent = _build(given.agent)
@@ -89,6 +93,10 @@ class AgentCycle:
             return _failed(given, error)
         messages = [message for segment in segments for message in segment]
         return (await run_cycle(agent, given, messages, self._effects)).outcome
+
+    def _show(self, *running: str) -> None:
+        """What this workflow has done, and does, in the Temporal UI."""
+        workflow.set_current_details("\n".join([*self._ended, *running]))
 
     def _goes_on(self, given: CycleInput, outcome: CycleOutcome) -> bool:
         """True if the next cycle may share this workflow."""

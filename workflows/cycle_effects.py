@@ -29,6 +29,7 @@ from countersign.agent_core.wire import (
 )
 from countersign.workflows import host
 from countersign.workflows.guard import policed
+from countersign.workflows.markdown import plain
 
 MODEL_TIMEOUT = timedelta(minutes=10)
 MODEL_HEARTBEAT = timedelta(seconds=10)
@@ -181,7 +182,7 @@ class DurableEffects:
                 call,
                 start_to_close_timeout=info.timeout,
                 retry_policy=STEP_RETRY,
-                summary=name,
+                summary=plain(f"cycle {self._given.cycle} · {name}"),
             )
         except ActivityError as error:
             raise _named(error) from error

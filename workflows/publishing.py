@@ -17,6 +17,7 @@ from countersign.agent_core.wire import (
     SEARCH_PENDING,
     SEARCH_STATUS,
 )
+from countersign.workflows.details import session_details
 
 _AGENT = SearchAttributeKey.for_keyword(SEARCH_AGENT)
 _STATUS = SearchAttributeKey.for_keyword(SEARCH_STATUS)
@@ -45,6 +46,7 @@ class Publisher:
                 result_type=list[str],
                 start_to_close_timeout=timedelta(seconds=5),
                 retry_policy=RetryPolicy(maximum_attempts=2),
+                summary="which search attributes exist",
             )
         except ActivityError:
             names = []
@@ -54,7 +56,7 @@ class Publisher:
         """Show the session as it is now, if that is not what is shown already."""
         word = views.public_status(self._session)
         ids = tuple(question.id for question in self._session.open_questions())
-        workflow.set_current_details(views.details(self._session))
+        self.describe()
         if (word, ids) == self._shown:
             return
         asked_before = self._shown[1] if self._shown else None
@@ -64,6 +66,10 @@ class Publisher:
             workflow.upsert_search_attributes(changes)
         if ids != (asked_before or ()) or (asked_before is None and workflow.info().continued_run_id):
             workflow.upsert_memo({MEMO_QUESTIONS: views.cards(self._session)})
+
+    def describe(self) -> None:
+        """Show the details alone: no command, so it may be called anywhere."""
+        workflow.set_current_details(session_details(self._session, workflow.info().namespace))
 
     def _attributes(self, word: str, waiting: int) -> list[SearchAttributeUpdate[Any]]:
         deadline = self._session.next_deadline()

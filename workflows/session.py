@@ -38,15 +38,13 @@ from countersign.agent_core.wire import (
     Recovery,
     SessionResult,
 )
+from countersign.workflows.details import CYCLE_DETAILS, cycle_summary, wait_summary
 from countersign.workflows.intake import decoded
 from countersign.workflows.publishing import Publisher
 from countersign.workflows.session_opening import opening
 from countersign.workflows.updates import Updates
 
 READ_RETRY = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_attempts=20)
-SUMMARY_CHARS = 90
-"""The server refuses summaries over 400 bytes; a character may take four."""
-
 LOST_CYCLES = 100
 """More than one cycle workflow runs: their numbers are skipped if nobody knows which ones were used, so
 that no idempotency key and no question id comes back for another call."""
@@ -138,13 +136,16 @@ class AgentSession:
         self._woken = False
         try:
             timeout = max(deadline - now, timedelta(0)) if deadline else None
-            await workflow.wait_condition(lambda: self._woken, timeout=timeout)
+            shown = wait_summary(len(self._session.open_questions()))
+            await workflow.wait_condition(lambda: self._woken, timeout=timeout, timeout_summary=shown)
         except TimeoutError:
             if idle and not self._woken:
                 self._session.close(workflow.now())
 
     def _wake(self) -> None:
         self._woken = True
+        if self._child is not None:  # nothing is published until the cycle ends
+            self._publisher.describe()
 
     # Cycles
 
@@ -166,7 +167,8 @@ class AgentSession:
                 id=child_id,
                 result_type=CycleOutcome,
                 execution_timeout=timedelta(seconds=self._session.state.options.cycle_overrun_s),
-                static_summary=_summary(given),
+                static_summary=cycle_summary(given),
+                static_details=CYCLE_DETAILS,
             )
             if self._session.state.stopping:  # it came before the child could be told
                 await self._child.signal(STOP_SIGNAL, {})
@@ -201,7 +203,7 @@ class AgentSession:
                 result_type=Recovery,
                 start_to_close_timeout=timedelta(seconds=30),
                 retry_policy=READ_RETRY,
-                summary=f"what {child_id} had finished",
+                summary=f"what cycle {given.cycle} had finished",
             )
         except ActivityError as error:
             text = f"cycle {given.cycle} failed ({reason}), and its history can't be read ({error.cause or error})"
@@ -336,18 +338,6 @@ def _option(given: Any, key: str, default: Any) -> Any:
 def _content(value: Any) -> Any:
     """A prompt's content: as it is, or under "prompt"."""
     return value["prompt"] if isinstance(value, dict) and "prompt" in value else value
-
-
-def _summary(given: CycleInput) -> str:
-    """A line for the Temporal UI: the cycle, and the tools that it resumes."""
-    tools = (
-        [str(block["toolUse"]["name"]) for block in given.pending.message["content"] if "toolUse" in block]
-        if given.pending
-        else []
-    )
-    counts = ", ".join(f"{name} ×{tools.count(name)}" for name in dict.fromkeys(tools))
-    text = f"cycle {given.cycle}" + (f" · {counts}" if counts else "")
-    return text if len(text) <= SUMMARY_CHARS else text[:SUMMARY_CHARS] + "…"
 
 
 def _reason(error: BaseException) -> str:
