@@ -108,6 +108,9 @@ class ToolActivities:
 def _begun_before(call: ToolCall, tool: Tool | None) -> ToolOutcome | None:
     """What an earlier attempt's mark means; None if the tool may run."""
     info = activity.info()
+    if call.run not in (None, info.workflow_run_id):
+        detail = "its cycle's workflow was reset, and may have run it before that"
+        return ToolOutcome(kind="unknown", detail=detail)
     if MARK not in info.heartbeat_details:
         return None
     if tool is not None and tool.idempotent and info.attempt <= IDEMPOTENT_ATTEMPTS:

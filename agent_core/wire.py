@@ -128,6 +128,7 @@ class Pending(Wire):
     questions: list[Question] = Field(default_factory=list)
     executions: dict[int, int] = Field(default_factory=dict, description="finished runs of each call")
     unknown: dict[int, str] = Field(default_factory=dict, description="calls that may have run, and why")
+    doubted: bool = Field(default=False, description="its calls were declared unknown because of a reset")
 
 
 class TurnProgress(Wire):
@@ -147,6 +148,7 @@ class CycleInput(Wire):
     agent: str
     session_id: str
     session_run: str = Field(default="", description="tells sessions apart that have had the same id")
+    after_reset: bool = Field(default=False, description="this part of the session may have happened before")
     cycle: int = Field(description="number of the cycle in its session, from 1")
     opens: Literal["prompt", "resume", "continue"] = "prompt"
     prompt: list[Message] = Field(default_factory=list)
@@ -240,6 +242,7 @@ class ToolCall(Wire):
     input: JsonObject
     digest: str = Field(description="json_values.digest of {tool, input}")
     idempotency_key: str
+    run: str | None = Field(default=None, description="of the workflow that makes the call; another one's is a reset")
     agent_state: JsonObject = Field(default_factory=dict)
     invocation_state: JsonObject = Field(default_factory=dict)
     answers: dict[str, GivenAnswer] = Field(default_factory=dict, description="by interrupt name")

@@ -132,10 +132,11 @@ class DurableEffects:
                 f"the input of {call.tool} with the agent's state", size, MAX_VALUE_BYTES
             )
             return ToolOutcome(kind="never_started", detail=f"{type(error).__name__}: {error}")
+        run = workflow.info().original_execution_run_id
         try:
             outcome: ToolOutcome = await workflow.execute_activity(
                 call.tool,
-                call,
+                call.model_copy(update={"run": run}),
                 result_type=ToolOutcome,
                 start_to_close_timeout=self._timeout(call),
                 heartbeat_timeout=TOOL_HEARTBEAT,

@@ -47,13 +47,14 @@ def opening(start: Any, pieces: Sequence[Any], info: workflow.Info, now: datetim
         given = decoded(start)
         if not isinstance(given, dict):
             raise ValueError(f"the argument must be an object, not {type(given).__name__}")
-        if "continued" in given:
-            return _continued(given["continued"], pieces, info)
-        return _started(given, info, now)
+        session = _continued(given["continued"], pieces, info) if "continued" in given else _started(given, info, now)
     except (ValueError, ValidationError, AnswerRefused) as error:
         raise ApplicationError(
             f"the session can't be started: {error}", type=INVALID_START, non_retryable=True
         ) from error
+    # The server sends the answers of the run that was reset once more, and they count: the calls are doubted instead.
+    session.state.after_reset = session.state.after_reset or info.run_id != info.original_execution_run_id
+    return session
 
 
 def _continued(carried: Any, pieces: Sequence[Any], info: workflow.Info) -> Session:

@@ -81,6 +81,7 @@ class ToolPhase:
             self._finish_rest(STOPPED_TEXT)
             await self._add_results()
             return ToolPhaseEnd("cancelled")
+        self._doubt_after_reset()
         try:
             if await self._ask_for_batch():
                 return ToolPhaseEnd("interrupt", self._pending)
@@ -99,6 +100,14 @@ class ToolPhase:
         await self._add_results()
         stopped = self._context.effects.stop_requested
         return ToolPhaseEnd("cancelled" if stopped else "done", end_turn=end_turn)
+
+    def _doubt_after_reset(self) -> None:
+        """In a session that was reset, ask about each call whether it ran before; once, and first of all."""
+        if not self._context.given.after_reset or self._pending.doubted:
+            return
+        self._pending.doubted = True
+        for index in self._unfinished():
+            self._pending.unknown.setdefault(index, "the session was reset, and may have run it before that")
 
     def _unfinished(self) -> list[int]:
         return [index for index in range(len(self._uses)) if index not in self._pending.results]

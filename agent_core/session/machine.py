@@ -182,6 +182,7 @@ class Session:
             agent=state.agent,
             session_id=state.session_id,
             session_run=state.run,
+            after_reset=state.after_reset,
             cycle=state.cycle + 1,
             opens=opens,
             agent_state=state.agent_state,
