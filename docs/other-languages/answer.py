@@ -77,3 +77,5 @@ async def main(folder: str, session_id: str) -> None:
 
 if __name__ == "__main__":
     asyncio.run(main(*sys.argv[1:]))
+    sys.stdout.flush()
+    os._exit(0)  # the client of temporalio 1.35 now and then aborts the process while Python tears down
