@@ -18,6 +18,7 @@ import pytest
 from tests.conftest import WorkerProcess
 
 from countersign.agent_client.dev_server import free_port, temporal_binary
+from countersign.agent_core.answers import REFUSAL_CODES
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = ROOT / "docs" / "other-languages"
@@ -136,6 +137,12 @@ def test_page_quotes_the_files(name: str):
     """What a reader sees is what runs below, to the letter."""
     quoted = re.findall(rf"^```{MARKS[name]}\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
     assert (PROGRAMS / name).read_text() in quoted
+
+
+def test_page_lists_the_refusal_codes():
+    """A reader learns every code that can come back, and no other."""
+    listed = PAGE.read_text().split("All codes:")[1].split(".")[0]
+    assert set(re.findall(r"`(\w+)`", listed)) == REFUSAL_CODES.keys()
 
 
 @pytest.mark.parametrize("program", ["answer.sh", "answer.py", "answer.ts", "answer.go"])
