@@ -1,0 +1,194 @@
+"""docs/answering.md holds: its programs are the files beside it, and each of them gets a real session done."""
+
+import base64
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+import urllib.request
+import uuid
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.conftest import WorkerProcess
+
+from countersign.agent_client.dev_server import free_port, temporal_binary
+from countersign.agent_core.answers import REFUSAL_CODES
+
+ROOT = Path(__file__).parents[2]
+PROGRAMS = ROOT / "docs" / "other-languages"
+PAGE = ROOT / "docs" / "answering.md"
+MARKS = {"answer.sh": "sh", "answer.ts": "ts", "answer.go": "go", "answer.py": "python no-run", "package.json": "json"}
+READY_S, RUN_S, INSTALL_S = 30, 120, 60
+EXACT = "application/json+no-payload-shorthand"
+
+
+class Server:
+    """A dev server with the HTTP API at a known port, and a worker that serves the janitor."""
+
+    def __init__(self, grpc: str, http: str, queue: str) -> None:
+        self.http, self.queue = http, queue
+        self.env = {
+            **os.environ, "TEMPORAL_ADDRESS": grpc, "TEMPORAL_HTTP": http, "COUNTERSIGN_TASK_QUEUE": queue,
+        }  # fmt: skip
+
+    def request(self, path: str, body: Any = None, media_type: str = "application/json") -> Any:
+        """What the HTTP API answers."""
+        request = urllib.request.Request(
+            f"{self.http}/api/v1/namespaces/default{path}",
+            data=None if body is None else json.dumps(body).encode(),
+            headers={"Content-Type": media_type, "Accept": media_type},
+        )
+        with urllib.request.urlopen(request, timeout=10) as reply:
+            return json.load(reply)
+
+
+def until(condition: Callable[[], Any]) -> Any:
+    """What a condition gives once it gives something."""
+    deadline = time.monotonic() + READY_S
+    while not (found := condition()):
+        assert time.monotonic() < deadline, f"not within {READY_S} s"
+        time.sleep(0.05)
+    return found
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Server and worker, for the whole module."""
+    folder = tmp_path_factory.mktemp("other-languages")
+    grpc, http = free_port(), free_port()
+    ports = ["--ip", "127.0.0.1", "--port", str(grpc), "--http-port", str(http)]
+    with (folder / "server.log").open("wb") as log:
+        process = subprocess.Popen(
+            [temporal_binary(), "server", "start-dev", "--headless", *ports], stdout=log, stderr=log
+        )
+    worker = None
+    try:
+        found = Server(f"127.0.0.1:{grpc}", f"http://127.0.0.1:{http}", f"q-{uuid.uuid4().hex[:8]}")
+        until(lambda: _answers(found))
+        worker = WorkerProcess(f"127.0.0.1:{grpc}", "examples.janitor", folder, found.queue).start()
+        yield found
+    finally:
+        if worker is not None:
+            worker.kill()
+        process.terminate()
+        process.wait(30)
+
+
+def _answers(server: Server) -> bool:
+    try:
+        return bool(server.request("/workflows?query=WorkflowType%3D%22none%22") is not None)
+    except OSError:
+        return False
+
+
+@pytest.fixture
+def attic(tmp_path: Path) -> Path:
+    """A folder with one old file."""
+    folder = tmp_path / "attic"
+    folder.mkdir()
+    (folder / "old.log").write_text("old")
+    os.utime(folder / "old.log", (0, 0))
+    return folder
+
+
+def needs(*commands: str) -> None:
+    """Skip unless all these commands are there."""
+    missing = [command for command in commands if shutil.which(command) is None]
+    if missing:
+        pytest.skip(f"not installed here: {', '.join(missing)}")
+
+
+def typescript(cache: Path) -> list[str]:
+    """How to run answer.ts; its packages are installed once and kept in pytest's cache."""
+    needs("node", "npm")
+    shutil.copy(PROGRAMS / "package.json", cache)
+    shutil.copy(PROGRAMS / "answer.ts", cache)
+    if not (cache / "node_modules" / ".bin" / "tsx").exists():
+        command = ["npm", "install", "--no-audit", "--no-fund", "--loglevel=error"]
+        try:
+            subprocess.run(command, cwd=cache, check=True, capture_output=True, timeout=INSTALL_S)
+        except (subprocess.CalledProcessError, subprocess.TimeoutExpired) as error:
+            pytest.skip(f"npm install did not succeed: {error}")
+    return [str(cache / "node_modules" / ".bin" / "tsx"), str(cache / "answer.ts")]
+
+
+def command_of(program: str, cache: Path) -> list[str]:
+    """How to run a program; skips the test if what it needs is not installed."""
+    if program == "answer.ts":
+        return typescript(cache)
+    path = str(PROGRAMS / program)
+    if program == "answer.go":
+        needs("go")
+        return ["go", "run", path]
+    if program == "answer.sh":
+        needs("curl", "jq")
+        return ["sh", path]
+    return [sys.executable, path]
+
+
+@pytest.mark.parametrize("name", MARKS)
+def test_page_quotes_the_files(name: str):
+    """What a reader sees is what runs below, to the letter."""
+    quoted = re.findall(rf"^```{MARKS[name]}\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    assert (PROGRAMS / name).read_text() in quoted
+
+
+def test_page_lists_the_refusal_codes():
+    """A reader learns every code that can come back, and no other."""
+    listed = PAGE.read_text().split("All codes:")[1].split(".")[0]
+    assert set(re.findall(r"`(\w+)`", listed)) == REFUSAL_CODES.keys()
+
+
+@pytest.mark.parametrize("program", ["answer.sh", "answer.py", "answer.ts", "answer.go"])
+def test_program_gets_a_session_done(server: Server, attic: Path, program: str, pytestconfig: pytest.Config):
+    """Start, look, list, a refused answer, an accepted one, the same again, the result: in any language."""
+    command = command_of(program, pytestconfig.cache.mkdir("other-languages"))
+    session = f"docs-{uuid.uuid4().hex[:8]}"
+    run = subprocess.run(
+        [*command, str(attic), session], env=server.env, capture_output=True, text=True, timeout=RUN_S, check=False
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    said = dict(re.findall(r"^(\w+):? (.*)$", run.stdout, re.MULTILINE))
+    assert said["started"] == session and said["listed"].startswith(session)
+    assert "delete_files" in said["asked"] and str(attic / "old.log") in said["asked"]
+    assert "outdated" in said["refused"] and "look again" in said["refused"]
+    assert "janitor-approval" in said["accepted"] and said["again"] == said["accepted"]
+    assert "end_turn" in said["result"]
+    assert not (attic / "old.log").exists()
+
+
+@pytest.mark.parametrize(
+    ("media_type", "recorded"),
+    [("application/json", [None, 12345678901234567000]), (EXACT, [[], 12345678901234567890])],
+)
+def test_shorthand_of_the_http_api_changes_some_values(
+    server: Server, attic: Path, media_type: str, recorded: list[Any]
+):
+    """The page's warning is true: an empty list and a long number only survive without the shorthand."""
+    path = f"/workflows/docs-{uuid.uuid4().hex[:8]}"
+    start = {"agent": "janitor", "prompt": f"Delete files older than 5 days in {attic}"}
+    names = {"workflowType": {"name": "AgentSession"}, "taskQueue": {"name": server.queue}}
+    server.request(path, {**names, "input": [start]})
+    [question] = until(lambda: server.request(f"{path}/query/interrupts", {})["queryResult"][0])
+    answer = {"interruptResponse": {"interruptId": question["id"], "response": [[], 12345678901234567890]}}
+    sent = [answer] if media_type != EXACT else {"payloads": [_payload(answer)]}
+    server.request(f"{path}/signal/respond", {"input": sent}, media_type)
+    audit = until(lambda: [line for line in _audit(server, path) if line["event"] == "answered"])
+    assert audit[0]["detail"]["answer"]["response"] == recorded
+
+
+def _payload(value: Any) -> dict[str, Any]:
+    encoding = base64.b64encode(b"json/plain").decode()
+    return {"metadata": {"encoding": encoding}, "data": base64.b64encode(json.dumps(value).encode()).decode()}
+
+
+def _audit(server: Server, path: str) -> list[dict[str, Any]]:
+    """The audit trail, read without the shorthand."""
+    [payload] = server.request(f"{path}/query/audit", {}, EXACT)["queryResult"]["payloads"]
+    return json.loads(base64.b64decode(payload["data"]))
