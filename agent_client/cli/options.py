@@ -27,19 +27,20 @@ Profile: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+Agent: TypeAlias = Annotated[str | None, typer.Option(help="Only sessions of this agent.", show_default=False)]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
 Session: TypeAlias = Annotated[str, typer.Argument(help="The session's id.", metavar="SESSION", show_default=False)]
 OneOfTheInterrupts: TypeAlias = Annotated[
     str | None,
     typer.Argument(
-        help="The question's id; may be left out if one is open.", metavar="INTERRUPT_ID", show_default=False
+        help="The question's id; may be left out if one question is open.", metavar="INTERRUPT_ID", show_default=False
     ),
 ]
 Comment: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        help="For the audit trail; the model sees what `respond` sends.",
+        help="For the audit trail; the model does not see it.",
         show_default=False,
     ),
 ]
