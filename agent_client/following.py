@@ -101,7 +101,7 @@ class _View:
         messages = [message async for message in reader.transcript(first)]
         audit, questions = await reader.audit(), await reader.interrupts()
         events = [*self._audited(audit), *_spoken(messages, first), *self._asked(questions)]
-        if self._seen is None or self._seen["status"] != status["status"]:
+        if not ended and (self._seen is None or self._seen["status"] != status["status"]):
             events.append(SessionEvent("status", {"status": status["status"], "since": status["since"]}))
         self._seen, self._messages = seen, first + len(messages)
         self._questions = {question.id for question in questions}

@@ -15,7 +15,7 @@ DEFAULT_TASK_QUEUE = "countersign"
 POLL_LASTS = timedelta(seconds=75)
 """An idle worker polls anew after a minute: one that was not seen for longer is gone. The server lists it for five."""
 
-CLOCKS_DIFFER = timedelta(seconds=5)
+CLOCKS_DIFFER = timedelta(seconds=2)
 """The server's clock says when a worker polled, this machine's when it was asked."""
 
 _RPC_TIMEOUT = timedelta(seconds=5)

@@ -92,7 +92,7 @@ def respond(
     answer: Annotated[
         list[str],
         typer.Argument(
-            help="VALUE is the answer: text, or JSON with --json-value. The id may be left out if one question is open.",
+            help="The answer: text, or JSON with --json-value. The id may be left out if one question is open.",
             metavar="[INTERRUPT_ID] VALUE",
             show_default=False,
         ),
@@ -115,7 +115,8 @@ def respond(
         interrupt_id, text = _id_and_value(answer)
         response = parsed(text) if json_value else text
         questions = await _open_or_past(Choice(session, interrupt_id, False, digest), client)
-        found = [(question.id, question.digest) for question in questions] or [(interrupt_id or "", None)]
+        found: list[tuple[str, str | None]] = [(question.id, question.digest) for question in questions]
+        found = found or [(interrupt_id or "", None)]
         blocks = [answer_block(name, response, digest=bound, responder=who, comment=comment) for name, bound in found]
         return questions, await client.session(session).answer(blocks)
 

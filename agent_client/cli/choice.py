@@ -37,7 +37,10 @@ class Choice:
             return [self._unchanged(await handle.question(self._interrupt_id))]
         found = await handle.interrupts()
         if not found:
-            raise _refused("not_interrupted", f"session {self.session!r} has no open question")
+            raise _refused(
+                "not_interrupted",
+                f"session {self.session!r} has no open question; see: countersign show {self.session}",
+            )
         if self._every:
             return found
         if len(found) > 1:

@@ -29,9 +29,10 @@ def stop(
     namespace: Namespace = None,
     profile: Profile = None,
 ) -> None:
-    """Stop a session's turn, after the tools that run; open questions are withdrawn.
+    """Stop a session's turn gracefully.
 
-    An open session takes further prompts afterwards, unless --close ends it.
+    Tools that run come to their end first; open questions are withdrawn. An open session takes
+    further prompts afterwards, unless --close ends it.
     """
 
     async def work(client: "AgentClient") -> "StopReport":
@@ -83,7 +84,7 @@ def _told(session: str, report: "StopReport", terminated: bool) -> list[str]:
         lines = [f"session {name} was done before the stop took hold ({visible(report.stop_reason)})"]
     lines += [f"  withdrawn: {visible(str(item['name']))} ({visible(str(item['id']))})" for item in report.withdrawn]
     lines += [f"  ran to its end: {visible(tool)}" for tool in report.ran_on]
-    if terminated:
+    if terminated and not report.withdrawn:
         lines.append("  a tool that was running may have finished; nobody recorded it")
     lines.append(f"  now: {styled(visible(report.status), report.status)}")
     if report.ended is None:

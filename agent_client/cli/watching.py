@@ -37,10 +37,10 @@ def watch(
     namespace: Namespace = None,
     profile: Profile = None,
 ) -> None:
-    """Watch what runs and waits; with SESSION, follow its messages, questions and answers to its end.
+    """Watch what runs and waits, or follow one SESSION.
 
-    Leaves with 0 at the end of a session, with 1 if it failed, and with 130 on Ctrl-C. A worker that
-    is away is waited for.
+    A session's messages, questions and answers are shown as they come, to its end. Leaves with 0 then,
+    with 1 if it failed, and with 130 on Ctrl-C. A worker that is away is waited for.
     """
     connection = Connection(address, namespace, profile)
 
