@@ -28,7 +28,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help: rich would double the time until it shows
 )
 
-EXAMPLES: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
+COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
     "start": (start, ('start janitor "Delete files older than 5 days in /tmp/attic" --wait',)),
     "list": (list_sessions, ("list", "list --status waiting --agent janitor")),
     "watch": (watch, ("watch", "watch tidy --until-question")),
@@ -42,7 +42,7 @@ EXAMPLES: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
 }
 """Every command, by use, with what one would type."""
 
-for word, (entry, lines) in EXAMPLES.items():
+for word, (entry, lines) in COMMANDS.items():
     # \b: click keeps the lines of such a paragraph as they are.
     app.command(word, epilog="\n".join(["\b", "Examples:", *(f"  countersign {line}" for line in lines)]))(entry)
 
