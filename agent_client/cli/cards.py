@@ -55,7 +55,7 @@ def _ways_to_answer(session_id: str, question: "Question", style: Callable[[str,
     respond = ["respond", session_id, question.id]
     for meaning, answer in question.answers.items():
         if meaning not in ("approve", "deny"):
-            lines.append(f"  {shortened(visible(f'for {meaning!r}' if ' ' in meaning else f'to {meaning}'), 80)}")
+            lines.append(f"  {shortened(visible(f'to {meaning}'), 80)}")
             lines.append(f"    {style(command(*respond, *_as_words(answer, bound)), 'bold')}")
     lines += ["  with words or a value of your own", f"    {command(*respond)} VALUE {' '.join(bound)}"]
     return lines

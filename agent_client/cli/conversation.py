@@ -1,5 +1,6 @@
 """Messages of a conversation as a person reads them in a shell."""
 
+import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,11 @@ def _block_text(block: "ContentBlock") -> str:
         return f"    calls {visible(str(use.get('name')))}\n{visible_json(use.get('input'), '    ')}"
     if "toolResult" in block:
         result = block["toolResult"]
-        texts = [part["text"] if "text" in part else str(part) for part in result.get("content", [])]
-        shown = visible_lines(shortened("\n".join(map(str, texts)), _BLOCK_CHARS), "    ")
+        shown = visible_lines(shortened("\n".join(map(_part_text, result.get("content", []))), _BLOCK_CHARS), "    ")
         return f"    result ({visible(str(result.get('status')))})\n{shown}"
     return f"    {visible(', '.join(block))}"
+
+
+def _part_text(part: "ContentBlock") -> str:
+    """A part of a tool's result: text as it is, anything else as JSON."""
+    return part["text"] if isinstance(part.get("text"), str) else json.dumps(part.get("json", part), ensure_ascii=False)

@@ -3,14 +3,12 @@
 import sys
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from typing import TYPE_CHECKING, Any
 
 from countersign.agent_client.cli.audit import audit_line
 from countersign.agent_client.cli.cards import moment, question_card, short_card
 from countersign.agent_client.cli.conversation import print_message
-from countersign.agent_client.cli.options import Address, Agent, AsJson, Namespace, Profile, Session
+from countersign.agent_client.cli.options import Address, Agent, AsJson, Namespace, Profile, Session, SessionOrAll
 from countersign.agent_client.cli.running import Connection, run
 from countersign.agent_client.cli.tables import QUESTION_TITLES, print_table, question_rows
 from countersign.agent_client.cli.terminal import command, print_json, styled, visible
@@ -50,9 +48,7 @@ class _Full:
 
 
 def interrupts(
-    session: Annotated[
-        str | None, typer.Argument(help="Only this session, in full.", metavar="SESSION", show_default=False)
-    ] = None,
+    session: SessionOrAll = None,
     *,
     agent: Agent = None,
     as_json: AsJson = False,

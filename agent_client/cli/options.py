@@ -4,6 +4,8 @@ from typing import Annotated, TypeAlias
 
 import typer
 
+from countersign.agent_client.cli.completing import session_ids
+
 _CONNECTION = "Connection"
 
 Address: TypeAlias = Annotated[
@@ -30,7 +32,16 @@ Profile: TypeAlias = Annotated[
 Agent: TypeAlias = Annotated[str | None, typer.Option(help="Only sessions of this agent.", show_default=False)]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
-Session: TypeAlias = Annotated[str, typer.Argument(help="The session's id.", metavar="SESSION", show_default=False)]
+Session: TypeAlias = Annotated[
+    str,
+    typer.Argument(help="The session's id.", metavar="SESSION", show_default=False, autocompletion=session_ids),
+]
+SessionOrAll: TypeAlias = Annotated[
+    str | None,
+    typer.Argument(
+        help="Only this session, in full.", metavar="SESSION", show_default=False, autocompletion=session_ids
+    ),
+]
 OneOfTheInterrupts: TypeAlias = Annotated[
     str | None,
     typer.Argument(

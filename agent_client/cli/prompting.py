@@ -38,6 +38,7 @@ def prompt(
     async def work(client: "AgentClient") -> "Stop | None":
         handle = client.session(session)
         if wait:
+            await handle.status()  # without a worker, that is said at once, and nothing is sent
             return stop_of(await handle.invoke(content))
         await _queue(handle, content, as_json)
         return None

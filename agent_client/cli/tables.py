@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from countersign.agent_client.listing import SessionSummary
     from countersign.agent_client.waiting import WaitingSession
 
+_IDS, _WHOLE_CHARS = ("session", "id"), 40
+
 Cell = tuple[str, str]
 """A text, and its style's name or ""."""
 
@@ -35,8 +37,10 @@ def table(titles: Sequence[str], rows: Sequence[Sequence[Cell]]) -> "Table":
     from rich.text import Text
 
     found = Table(box=None, pad_edge=False, header_style="bold")
-    for title in titles:
-        found.add_column(title, overflow="fold", no_wrap=False)
+    for place, title in enumerate(titles):
+        longest = max((len(visible(row[place][0])) for row in rows), default=0)
+        # An id on one line can be copied; one that would take half of the terminal is folded, never cut.
+        found.add_column(title, overflow="fold", no_wrap=title in _IDS and longest <= _WHOLE_CHARS)
     for row in rows:
         found.add_row(*(Text(visible(text), style=rich_style(style)) for text, style in row))
     return found

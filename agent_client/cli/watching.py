@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from countersign.agent_client.cli.events import event_text
-from countersign.agent_client.cli.options import Address, Agent, Namespace, Profile
+from countersign.agent_client.cli.options import Address, Agent, Namespace, Profile, SessionOrAll
 from countersign.agent_client.cli.running import FAILED, Connection, UsageError, run
 from countersign.agent_client.cli.tables import SESSION_TITLES, session_row, table
 from countersign.agent_client.cli.terminal import command, print_json_line, styled, visible
@@ -23,9 +23,7 @@ _FAILED = ("failed", "terminated", "timed_out", "canceled")
 
 
 def watch(
-    session: Annotated[
-        str | None, typer.Argument(help="Follow only this session.", metavar="SESSION", show_default=False)
-    ] = None,
+    session: SessionOrAll = None,
     *,
     until_question: Annotated[
         bool, typer.Option("--until-question", help="Leave when SESSION asks something, too.")

@@ -1,11 +1,13 @@
 """The command without a session: usage, exit codes, what it says when it can't connect."""
 
+import asyncio
 import json
 import os
 import pty
 import shlex
 import subprocess
 import sys
+import uuid
 from datetime import UTC, datetime
 
 import pytest
@@ -222,12 +224,38 @@ def test_the_version_is_the_packages():
     assert call("--version").stdout == f"countersign {countersign.__version__}\n"
 
 
-def test_completion_can_be_shown_for_bash():
-    """It knows the commands."""
-    env = {**os.environ, "_COUNTERSIGN_COMPLETE": "complete_bash", "COMP_WORDS": "countersign li", "COMP_CWORD": "1"}
+def completed(**env):
+    """What bash would offer; standard error stays silent."""
     script = "from countersign.agent_client.cli import main; import sys; sys.argv[0] = 'countersign'; main()"
+    env = {**os.environ, "_COUNTERSIGN_COMPLETE": "complete_bash", **env}
     done = subprocess.run([sys.executable, "-c", script], env=env, capture_output=True, text=True, check=True)
-    assert "list" in done.stdout.split()
+    assert done.stderr == ""
+    return done.stdout.split()
+
+
+def test_commands_are_completed():
+    """By their beginning."""
+    assert completed(COMP_WORDS="countersign li", COMP_CWORD="1") == ["list"]
+
+
+async def test_session_ids_are_completed_from_the_list(unserved):
+    """Those that begin so, and only those that are one word to a shell."""
+    begin = f"comp-{uuid.uuid4().hex[:8]}"
+    sessions = [await unserved.start("asker", "x", session_id=begin + end) for end in ("-a", "-b", "-$(c)")]
+    config = unserved.temporal.service_client.config
+    env = {"COMP_WORDS": f"countersign show {begin}", "COMP_CWORD": "2", "TEMPORAL_ADDRESS": config.target_host}
+    async with asyncio.timeout(20):
+        while len(found := await asyncio.to_thread(completed, **env)) < 2:
+            await asyncio.sleep(0.1)
+    assert sorted(found) == [f"{begin}-a", f"{begin}-b"]
+    for session in sessions:
+        await session.terminate("test")
+
+
+def test_without_a_server_nothing_is_completed_and_nothing_said():
+    """A Tab is no place for an error."""
+    env = {"COMP_WORDS": "countersign show x", "COMP_CWORD": "2", "TEMPORAL_ADDRESS": NOBODY}
+    assert completed(**env) == []
 
 
 def on_a_terminal(**env):

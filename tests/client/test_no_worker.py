@@ -60,6 +60,10 @@ async def test_questions_are_shown_in_the_short_form(left, shell):
     assert "short form" in got.stderr
     assert "would run delete" in got.stdout
     assert "approve" not in got.stdout
+
+
+async def test_programs_are_told_that_a_card_is_the_short_form(left, shell):
+    """Its input is cut text, not the value that would run."""
     (card,) = json.loads((await shell("interrupts", left.id, "--json")).stdout)
     assert (card["id"], card["short"]) == (CARD["id"], True)
 

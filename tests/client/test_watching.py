@@ -2,8 +2,11 @@
 
 import asyncio
 import json
+import os
+import pty
 import signal
 import sys
+import termios
 import uuid
 from datetime import UTC, datetime
 
@@ -14,6 +17,7 @@ from countersign.agent_client import SessionNotFoundError, SessionSummary
 from countersign.agent_client.fleet import changed
 
 COMMAND = [sys.executable, "-c", "from countersign.agent_client.cli import main; main()"]
+SHOW_CURSOR = "\x1b[?25h"
 
 
 async def kinds_until_the_end(session, on_question=None):
@@ -131,6 +135,34 @@ async def test_all_sessions_are_watched_line_by_line_until_ctrl_c(served, tempor
         await until_status(watching.stdout, session.id, "closed")
         watching.send_signal(signal.SIGINT)
         assert await watching.wait() == 130
+
+
+async def test_on_a_terminal_all_sessions_are_a_live_table(unserved, temporal_server):
+    """Drawn in place; Ctrl-C gives the cursor back and leaves with 130."""
+    agent = f"agent-{uuid.uuid4().hex[:8]}"
+    session = await unserved.start(agent, "hello", session_id=f"live-{uuid.uuid4().hex[:8]}")
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (40, 120))
+    words = ["watch", "--agent", agent, "--address", temporal_server]
+    env = {**os.environ, "TERM": "xterm"}
+    watching = await asyncio.create_subprocess_exec(*COMMAND, *words, stdout=theirs, env=env)
+    os.close(theirs)
+    async with asyncio.timeout(30):
+        shown = await asyncio.to_thread(read_until, ours, session.id)
+        watching.send_signal(signal.SIGINT)
+        shown += await asyncio.to_thread(read_until, ours, SHOW_CURSOR)
+        assert await watching.wait() == 130
+    os.close(ours)
+    assert "Ctrl-C leaves" in shown
+    await session.terminate("test")
+
+
+def read_until(terminal, wanted):
+    """What a terminal shows until then; it blocks, and ends with an error if the other side is closed."""
+    shown = ""
+    while wanted not in shown:
+        shown += os.read(terminal, 10_000).decode(errors="replace")
+    return shown
 
 
 async def until_status(lines, session_id, status):
