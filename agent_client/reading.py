@@ -32,6 +32,14 @@ _UNANSWERED_S, _UNTAKEN_S = 1.5, 4.0
 """Without an answer for so long, the server is asked who polls: nobody at all; nobody since the query was sent."""
 
 
+_FATES = {
+    "answered": ("already_answered", "was already answered by {who} at {at}"),
+    "expired": ("expired", "expired at {at}; it can't be answered any more"),
+    "question_withdrawn": ("withdrawn", "was withdrawn at {at}; it is not asked any more"),
+}
+"""What becomes of a question, by the audit trail's event: the refusal's code, and its words."""
+
+
 class SessionReader:
     """Reads one session through its queries, which a worker answers, also for one that has ended.
 
@@ -63,11 +71,15 @@ class SessionReader:
         """An open question.
 
         Raises:
-            AnswerRefused: With code "unknown_interrupt", if no open question has that id.
+            AnswerRefused: If no open question has that id; "already_answered", "expired" or "withdrawn",
+                if the audit trail knows what became of it, else "unknown_interrupt".
         """
         for question in await self.interrupts():
             if question.id == interrupt_id:
                 return question
+        for entry in reversed(await self.audit()):
+            if entry.detail.get("question") == interrupt_id and entry.event in _FATES:
+                raise _fate(interrupt_id, entry)
         raise AnswerRefused(
             "unknown_interrupt",
             f"session {self.id!r} has no open question {interrupt_id!r}; see: countersign show {self.id}",
@@ -150,3 +162,9 @@ class SessionReader:
             return  # the query's own answer says it
         if await nobody_polls(self._temporal, seen.task_queue, since):
             raise no_worker(seen)
+
+
+def _fate(interrupt_id: str, entry: AuditEntry) -> AnswerRefused:
+    code, words = _FATES[entry.event]
+    responder = (entry.detail.get("answer") or {}).get("responder") or {}
+    return AnswerRefused(code, f"{interrupt_id} {words.format(who=responder.get('id') or 'somebody', at=entry.at)}")

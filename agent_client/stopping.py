@@ -42,27 +42,31 @@ async def stopped(session: "SessionHandle", close: bool) -> StopReport:
         busy = (await session.status())["status"] in ("running", "waiting")
         if busy:
             await session.stop()
-        if close:
-            await session.close()
     except NoWorkerError as error:
         await session.stop()
-        raise NoWorkerError(f"{error}. The stop is sent and takes effect then") from error
+        raise _later(error) from error
     except SessionEndedError:
         busy = True  # it came to its end by itself meanwhile
-    status = await _at_rest(session, close)
+    try:
+        if close:
+            await session.close()
+        status = await _at_rest(session, close)
+    except NoWorkerError as error:
+        raise _later(error) from error
     if not busy:
         return StopReport("idle", status["status"], status["ended"], status["stop_reason"])
     withdrawn, ran_on = _since_stop(await session.audit())
     return StopReport("stopped", status["status"], status["ended"], status["stop_reason"], withdrawn, ran_on)
 
 
+def _later(error: NoWorkerError) -> NoWorkerError:
+    return NoWorkerError(f"{error}. The stop is sent and takes effect then")
+
+
 async def _at_rest(session: "SessionHandle", close: bool) -> JsonObject:
     """The status once nothing runs any more, and the session has ended if it is to."""
     async for _ in paused(backoff_s(0.05, 1.0)):
-        try:
-            status = await session.status()
-        except NoWorkerError:
-            continue  # it is asked again when one is there
+        status = await session.status()
         over = status["ended"] is not None
         if over or (status["status"] not in ("running", "waiting", "closed") and not close):
             return status

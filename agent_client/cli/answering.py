@@ -116,7 +116,7 @@ def respond(
         response = parsed(text) if json_value else text
         questions = await _open_or_past(Choice(session, interrupt_id, False, digest), client)
         found: list[tuple[str, str | None]] = [(question.id, question.digest) for question in questions]
-        found = found or [(interrupt_id or "", None)]
+        found = found or [(interrupt_id or "", digest)]
         blocks = [answer_block(name, response, digest=bound, responder=who, comment=comment) for name, bound in found]
         return questions, await client.session(session).answer(blocks)
 
@@ -139,13 +139,13 @@ def _id_and_value(given: list[str]) -> tuple[str | None, str]:
 
 
 async def _open_or_past(chosen: Choice, client: "AgentClient") -> "list[Question]":
-    """The chosen question; none if it is not open, for the session knows best why: answered, by whom; expired."""
+    """The chosen question; none if it is not open, for the session has the last word: the same answer again is fine."""
     from countersign.agent_core.errors import AnswerRefused
 
     try:
         return await chosen.questions(client)
     except AnswerRefused as refused:
-        if refused.code != "unknown_interrupt":
+        if refused.code not in ("unknown_interrupt", "already_answered", "expired", "withdrawn"):
             raise
         return []
 

@@ -50,7 +50,7 @@ def start(
     text = sys.stdin.read() if prompt == "-" else prompt
     limits = {"turns": limit_turns, "total_tokens": limit_total_tokens, "output_tokens": limit_output_tokens}
 
-    async def begin(client: "AgentClient") -> "tuple[SessionHandle, Stop | None]":
+    async def begin(client: "AgentClient") -> "tuple[SessionHandle, Stop | None, str | None]":
         handle = await client.start(
             agent,
             text,
@@ -61,21 +61,23 @@ def start(
         )
         if wait and not as_json:
             print(f"started {handle.id}", file=sys.stderr)
-        await _look_after(handle, task_queue, stay_open)
-        return handle, await next_stop(handle, stay_open) if wait else None
+        trouble = await _trouble(handle, task_queue, stay_open)
+        if trouble is not None and not as_json:
+            print(visible(trouble), file=sys.stderr)
+        return handle, await next_stop(handle, stay_open) if wait else None, trouble
 
-    handle, stop = run(Connection(address, namespace, profile), as_json, begin)
+    handle, stop, trouble = run(Connection(address, namespace, profile), as_json, begin)
     if stop is not None:
         print_stop(handle.id, stop, as_json)
     elif as_json:
-        print_json({"session_id": handle.id})
+        print_json({"session_id": handle.id, "warning": trouble})
     else:
         print(handle.id)
         print(f"to follow it: {command('watch', handle.id)}", file=sys.stderr)
 
 
-async def _look_after(handle: "SessionHandle", task_queue: str, stay_open: bool) -> None:
-    """Say on standard error that no worker takes the session.
+async def _trouble(handle: "SessionHandle", task_queue: str, stay_open: bool) -> str | None:
+    """That no worker takes the session, if none does.
 
     Raises:
         AgentRunError: It has failed already, for instance because no worker knows the agent.
@@ -83,11 +85,9 @@ async def _look_after(handle: "SessionHandle", task_queue: str, stay_open: bool)
     from countersign.agent_client.errors import AgentRunError
 
     try:
-        trouble = await handle.trouble_at_start(task_queue)
+        return await handle.trouble_at_start(task_queue)
     except AgentRunError:
         if stay_open:
             closing = command("stop", handle.id, "--close")
             print(f"session {visible(handle.id)} stays open; end it with: {closing}", file=sys.stderr)
         raise
-    if trouble is not None:
-        print(visible(trouble), file=sys.stderr)

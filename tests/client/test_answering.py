@@ -115,8 +115,10 @@ async def test_a_second_answer_is_told_who_was_first(served, shell):
     session = await served.start("asker", "delete a b", resume="all")
     first, _ = await session.wait_for_questions(SOON)
     assert (await shell("approve", session.id, first.id, "--as", "ann")).stdout.startswith("approved: ")
-    error = (await shell("respond", session.id, first.id, "n", code=1)).stderr
-    assert "already answered by ann" in error
+    for words in (("respond", session.id, first.id, "n"), ("deny", session.id, first.id)):
+        assert "already answered by ann" in (await shell(*words, code=1)).stderr
+    again = ("respond", session.id, first.id, '{"go": true}', "--json-value", "--digest", first.digest[:16])
+    assert "recorded before" in (await shell(*again)).stdout
     await session.stop()
 
 

@@ -101,6 +101,15 @@ async def test_a_start_without_a_worker_succeeds_and_says_so(unserved, shell):
     await unserved.session(got.stdout.strip()).terminate("test")
 
 
+async def test_a_program_finds_the_warning_in_what_it_parses(unserved, shell):
+    """Not beside it."""
+    got = await shell("start", "asker", "hello", "--json", "--task-queue", unserved.task_queue)
+    told = json.loads(got.stdout)
+    assert "no worker polls" in told["warning"]
+    assert got.stderr == ""
+    await unserved.session(told["session_id"]).terminate("test")
+
+
 async def test_a_stop_without_a_worker_is_sent_and_takes_effect_later(left, shell):
     """Exit code 3: it has not stopped yet."""
     assert "takes effect then" in (await shell("stop", left.id, code=3)).stderr
