@@ -5,6 +5,7 @@ client is imported when a command connects, so that help comes at once.
 """
 
 import contextlib
+import io
 import os
 import sys
 from collections.abc import Callable
@@ -68,6 +69,9 @@ def countersign(
 
 def main() -> None:
     """Entry point of the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # an ASCII terminal shows an escape instead of a traceback
     try:
         app()
         code = 0

@@ -1,5 +1,6 @@
-"""Arguments and options that commands share."""
+"""Arguments and options that commands share, and how they are read."""
 
+import sys
 from typing import Annotated, TypeAlias
 
 import typer
@@ -67,3 +68,8 @@ Digest: TypeAlias = Annotated[
         help="Refuse unless the question is still the one with this digest (8 or more digits).", show_default=False
     ),
 ]
+
+
+def text_of(given: str) -> str:
+    """A prompt as it was given; "-" stands for standard input, without its last line break."""
+    return sys.stdin.read().removesuffix("\n") if given == "-" else given

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from countersign.agent_client.cli.options import Address, AsJson, Namespace, Profile, Session
+from countersign.agent_client.cli.options import Address, AsJson, Namespace, Profile, Session, text_of
 from countersign.agent_client.cli.running import Connection, run
 from countersign.agent_client.cli.stops import print_stop, stop_of
 from countersign.agent_client.cli.terminal import command, print_json, visible
@@ -33,7 +33,7 @@ def prompt(
 
     It is queued if a turn runs; it is refused while questions are open.
     """
-    content = sys.stdin.read() if text == "-" else text
+    content = text_of(text)
 
     async def work(client: "AgentClient") -> "Stop | None":
         handle = client.session(session)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from countersign.agent_client.cli.options import Address, AsJson, Namespace, Profile
+from countersign.agent_client.cli.options import Address, AsJson, Namespace, Profile, text_of
 from countersign.agent_client.cli.running import Connection, run
 from countersign.agent_client.cli.stops import next_stop, print_stop
 from countersign.agent_client.cli.terminal import command, print_json, visible
@@ -47,7 +47,7 @@ def start(
 
     A session that no worker takes waits for one; a mistyped agent is an error at once.
     """
-    text = sys.stdin.read() if prompt == "-" else prompt
+    text = text_of(prompt)
     limits = {"turns": limit_turns, "total_tokens": limit_total_tokens, "output_tokens": limit_output_tokens}
 
     async def begin(client: "AgentClient") -> "tuple[SessionHandle, Stop | None, str | None]":

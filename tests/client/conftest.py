@@ -61,10 +61,10 @@ class Shell:
     def __init__(self, address: str) -> None:
         self.address = address
 
-    async def __call__(self, *words: str, code: int = 0) -> Result:
-        """Run it, and check its exit code."""
+    async def __call__(self, *words: str, code: int = 0, given: str | None = None) -> Result:
+        """Run it, with what is given on standard input, and check its exit code."""
         env = {"TEMPORAL_ADDRESS": self.address}
-        got = await asyncio.to_thread(CliRunner().invoke, app, list(words), env=env)
+        got = await asyncio.to_thread(CliRunner().invoke, app, list(words), input=given, env=env)
         assert got.exit_code == code, got.output
         return got
 

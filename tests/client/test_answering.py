@@ -133,6 +133,12 @@ async def test_a_further_prompt_is_queued_or_waited_for(served, shell):
     assert "has ended" in (await shell("prompt", session.id, "more", code=1)).stderr
 
 
+async def test_a_prompt_comes_from_standard_input(served, served_queue, shell):
+    """ "-" reads it; the last line break is the shell's."""
+    got = await shell("start", "asker", "-", "--wait", "--json", "--task-queue", served_queue, given="two\nlines\n")
+    assert message_text(json.loads(got.stdout)["message"]) == "you said: two\nlines"
+
+
 async def test_a_session_of_one_turn_takes_no_further_prompt(served, shell):
     """It says how to start one that does."""
     session = await served.start("asker", "delete a")

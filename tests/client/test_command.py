@@ -11,6 +11,7 @@ import uuid
 from datetime import UTC, datetime
 
 import pytest
+from tests.client.conftest import start_bare
 from typer.testing import CliRunner
 
 import countersign
@@ -29,7 +30,7 @@ from countersign.agent_client.errors import (
     SessionNotFoundError,
 )
 from countersign.agent_core.errors import AnswerRefused
-from countersign.agent_core.wire import Question, ShownCall
+from countersign.agent_core.wire import MEMO_QUESTIONS, Question, ShownCall
 
 NOBODY = "127.0.0.1:1"
 NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -256,6 +257,19 @@ def test_without_a_server_nothing_is_completed_and_nothing_said():
     """A Tab is no place for an error."""
     env = {"COMP_WORDS": "countersign show x", "COMP_CWORD": "2", "TEMPORAL_ADDRESS": NOBODY}
     assert completed(**env) == []
+
+
+async def test_a_terminal_of_ascii_gets_escapes_and_no_traceback(unserved):
+    """Also what is not ASCII in a card: a memo's text, the bar before it."""
+    card = {"id": "int-1", "name": "löschen", "calls": []}
+    name = await start_bare(unserved.temporal, unserved.task_queue, {MEMO_QUESTIONS: [card]})
+    address = unserved.temporal.service_client.config.target_host
+    script = "from countersign.agent_client.cli import main; main()"
+    words = [sys.executable, "-c", script, "show", name, "--address", address]
+    env = {**os.environ, "PYTHONIOENCODING": "ascii"}
+    done = await asyncio.to_thread(subprocess.run, words, check=True, env=env, capture_output=True)
+    assert b"l\\xf6schen" in done.stdout
+    await unserved.session(name).terminate("test")
 
 
 def on_a_terminal(**env):
