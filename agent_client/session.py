@@ -24,7 +24,7 @@ from countersign.agent_client.sending import DEFAULT_PATIENCE, Update, deliver, 
 from countersign.agent_client.settling import settled_questions
 from countersign.agent_client.starting import checked, checked_prompt
 from countersign.agent_client.stopping import StopReport, stopped
-from countersign.agent_client.translation import translated
+from countersign.agent_client.translation import described, translated
 from countersign.agent_core.json_values import JsonValue
 from countersign.agent_core.wire import (
     ANSWER_UPDATE,
@@ -177,6 +177,7 @@ class SessionHandle(SessionReader):
         Args:
             reason: Kept in the history.
         """
+        await described(self._temporal, self.id)  # an id that is no session's is not touched
         handle = self._temporal.get_workflow_handle(self.id)
         try:
             await uncancelled(lambda: handle.terminate(reason=reason))

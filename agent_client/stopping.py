@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from countersign.agent_client.errors import NoWorkerError, SessionEndedError
+from countersign.agent_client.listing import ENDED_STATUSES, SessionSummary
 from countersign.agent_client.sending import backoff_s, paused
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.wire import AuditEntry
@@ -33,11 +34,16 @@ class StopReport:
     ran_on: list[str] = field(default_factory=list)
 
 
+def had_ended(summary: SessionSummary) -> StopReport:
+    """The report for a session with nothing to stop, because it had ended before."""
+    return StopReport("ended", summary.status, ENDED_STATUSES[summary.status].name.lower(), None)
+
+
 async def stopped(session: "SessionHandle", close: bool) -> StopReport:
     """See `SessionHandle.stop_and_wait`."""
     before = await session.summary()
     if before.ended:
-        return StopReport("ended", before.status, before.status, None)
+        return had_ended(before)
     try:
         busy = (await session.status())["status"] in ("running", "waiting")
         if busy:

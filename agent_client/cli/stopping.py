@@ -49,11 +49,11 @@ def stop(
 
 
 async def _terminated(handle: "SessionHandle", reason: str | None) -> "StopReport":
-    from countersign.agent_client.stopping import StopReport
+    from countersign.agent_client.stopping import StopReport, had_ended
 
     before = await handle.summary()
     if before.ended:
-        return StopReport("ended", before.status, before.status, None)
+        return had_ended(before)
     await handle.terminate(reason or "countersign stop --terminate")
     withdrawn = [{"id": card.get("id"), "name": card.get("name")} for card in before.questions]
     return StopReport("stopped", "terminated", "terminated", None, withdrawn)

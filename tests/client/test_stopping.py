@@ -3,7 +3,10 @@
 import asyncio
 import json
 
+import pytest
 from tests.client.test_sessions import SOON
+
+from countersign.agent_client import SessionNotFoundError
 
 
 async def test_a_stop_withdraws_questions_and_leaves_an_open_session_idle(served, shell):
@@ -60,6 +63,15 @@ async def test_terminate_is_the_last_resort_and_keeps_its_reason(served, shell):
     assert [item["id"] for item in told["withdrawn"]] == [question.id]
     last = (await served.temporal.get_workflow_handle(session.id).fetch_history()).events[-1]
     assert last.workflow_execution_terminated_event_attributes.reason == "it hangs"
+
+
+async def test_only_sessions_are_terminated(served):
+    """A cycle's id, or that of anybody's workflow, is no session's."""
+    session = await served.start("asker", "delete a")
+    await session.wait_for_questions(SOON)
+    with pytest.raises(SessionNotFoundError, match="AgentCycle"):
+        await served.session(f"{session.id}/cycle-1").terminate("test")
+    await session.stop()
 
 
 async def test_a_reason_without_terminate_is_wrong_usage(shell):
