@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from countersign.agent_client.cli.audit import answer_words
 from countersign.agent_client.cli.cards import question_card
-from countersign.agent_client.cli.conversation import message_text
+from countersign.agent_client.cli.messages import message_text
 from countersign.agent_client.cli.terminal import styled, visible
 
 if TYPE_CHECKING:

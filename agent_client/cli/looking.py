@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from countersign.agent_client.cli.audit import audit_line
 from countersign.agent_client.cli.cards import moment, question_card, short_card
-from countersign.agent_client.cli.conversation import print_message
+from countersign.agent_client.cli.messages import print_message
 from countersign.agent_client.cli.options import Address, Agent, AsJson, Namespace, Profile, Session, SessionOrAll
 from countersign.agent_client.cli.running import Connection, run
 from countersign.agent_client.cli.tables import QUESTION_TITLES, print_table, question_rows

@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from countersign.agent_client.cli.conversation import print_message
 from countersign.agent_client.cli.looking import print_questions
+from countersign.agent_client.cli.messages import print_message
 from countersign.agent_client.cli.terminal import print_json
 
 if TYPE_CHECKING:
