@@ -20,8 +20,8 @@ if TYPE_CHECKING:
         SessionExistsError,
         SessionNotFoundError,
     )
+    from countersign.agent_client.events import SessionEvent
     from countersign.agent_client.fleet import FleetView
-    from countersign.agent_client.following import SessionEvent
     from countersign.agent_client.listing import SessionSummary
     from countersign.agent_client.session import SessionHandle
     from countersign.agent_client.stopping import StopReport
@@ -49,7 +49,7 @@ __all__ = [
 _ROLES = {
     "AgentClient": "client",
     "FleetView": "fleet",
-    "SessionEvent": "following",
+    "SessionEvent": "events",
     "SessionHandle": "session",
     "SessionSummary": "listing",
     "StopReport": "stopping",

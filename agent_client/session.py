@@ -17,8 +17,8 @@ from countersign.agent_client.answers import (
 )
 from countersign.agent_client.ending import result_of
 from countersign.agent_client.errors import AgentRunError, SessionEndedError
+from countersign.agent_client.events import SessionEvent, followed
 from countersign.agent_client.first_cycle import trouble_at_start
-from countersign.agent_client.following import SessionEvent, followed
 from countersign.agent_client.reading import SessionReader
 from countersign.agent_client.sending import DEFAULT_PATIENCE, Update, deliver, uncancelled
 from countersign.agent_client.settling import settled_questions

@@ -9,7 +9,7 @@ from countersign.agent_client.cli.messages import message_text
 from countersign.agent_client.cli.terminal import styled, visible
 
 if TYPE_CHECKING:
-    from countersign.agent_client.following import SessionEvent
+    from countersign.agent_client.events import SessionEvent
 
 
 def event_text(session: str, event: "SessionEvent", now: datetime) -> str:

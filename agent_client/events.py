@@ -99,6 +99,8 @@ class _View:
             first = max(0, await reader.message_count() - self._tail)
         # Everything is fetched before anything counts as told: a worker may go away in between.
         messages = [message async for message in reader.transcript(first)]
+        if not messages:  # a hook may have rewritten the conversation, shorter
+            first = min(first, await reader.message_count())
         audit, questions = await reader.audit(), await reader.interrupts()
         events = [*self._audited(audit), *_spoken(messages, first), *self._asked(questions)]
         if not ended and (self._seen is None or self._seen["status"] != status["status"]):
