@@ -63,7 +63,7 @@ def countersign(
     """AI agents whose dangerous calls wait for a person's signature.
 
     Where to connect: --address, or TEMPORAL_ADDRESS and Temporal's profiles; else localhost:7233.
-    Every command has --json, and --help with an example.
+    Each command explains itself with --help and an example; for programs, add --json.
     """
 
 

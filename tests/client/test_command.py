@@ -11,6 +11,7 @@ import uuid
 from datetime import UTC, datetime
 
 import pytest
+import typer
 from tests.client.conftest import start_bare
 from typer.testing import CliRunner
 
@@ -210,14 +211,16 @@ def test_every_command_has_an_example_and_json(word):
     """Its help teaches, and programs can use it."""
     shown = call(word, "--help").stdout
     assert f"  countersign {word} " in shown or f"  countersign {word}\n" in shown
-    assert "--json" in shown
+    assert "--json" in shown or word == "chat"  # a conversation is for a person
 
 
 @pytest.mark.parametrize("word", list(COMMANDS))
 def test_the_examples_are_commands_that_parse(word):
-    """Options and arguments of an example exist: it gets as far as the connection."""
+    """Options and arguments of an example exist."""
+    commands = typer.main.get_group(app).commands
     for line in COMMANDS[word][1]:
-        assert call(*shlex.split(line), "--address", NOBODY).exit_code == 3, line
+        name, *words = shlex.split(line)
+        assert commands[name].make_context(name, words)
 
 
 def test_the_version_is_the_packages():
