@@ -3,12 +3,13 @@
 import sys
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from countersign.agent_client.cli.cards import card_calls, distance, parsed_moment
-from countersign.agent_client.cli.terminal import rich_style, visible
+from countersign.agent_client.cli.terminal import has_colours, rich_style, visible
 
 if TYPE_CHECKING:
+    from rich.console import Console
     from rich.table import Table
 
     from countersign.agent_client.listing import SessionSummary
@@ -25,10 +26,16 @@ _WIDE_CHARS = 1_000
 
 def print_table(titles: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
     """A table on standard output."""
+    console().print(table(titles, rows))
+
+
+def console() -> "Console":
+    """Standard output as rich draws on it: no markup, and no styles where there should be none."""
     from rich.console import Console
 
     width = None if sys.stdout.isatty() else _WIDE_CHARS
-    Console(markup=False, highlight=False, emoji=False, width=width).print(table(titles, rows))
+    colours: Literal["auto"] | None = "auto" if has_colours() else None
+    return Console(markup=False, highlight=False, emoji=False, width=width, color_system=colours)
 
 
 def table(titles: Sequence[str], rows: Sequence[Sequence[Cell]]) -> "Table":

@@ -67,14 +67,15 @@ STYLES: dict[str, dict[str, Any]] = {
 
 def styled(text: str, style: str) -> str:
     """Text in one of the `STYLES`, if standard output is a terminal with colours; else as it is."""
-    if style not in STYLES or not _has_colours():
+    if style not in STYLES or not has_colours():
         return text
     from typer import style as typer_style
 
     return typer_style(text, **STYLES[style])
 
 
-def _has_colours() -> bool:
+def has_colours() -> bool:
+    """True if standard output is a terminal that takes styles, and NO_COLOR does not forbid them."""
     return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
 
 

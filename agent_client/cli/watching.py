@@ -9,7 +9,7 @@ import typer
 from countersign.agent_client.cli.events import event_text
 from countersign.agent_client.cli.options import Address, Agent, Namespace, Profile, SessionOrAll
 from countersign.agent_client.cli.running import FAILED, Connection, UsageError, run
-from countersign.agent_client.cli.tables import SESSION_TITLES, session_row, table
+from countersign.agent_client.cli.tables import SESSION_TITLES, console, session_row, table
 from countersign.agent_client.cli.terminal import command, print_json_line, styled, visible
 
 if TYPE_CHECKING:
@@ -96,13 +96,12 @@ def _change_line(session: "SessionSummary") -> str:
 
 
 async def _live_table(client: "AgentClient", agent: str | None) -> None:
-    from rich.console import Console
     from rich.live import Live
 
-    console = Console(markup=False, highlight=False, emoji=False)
-    with Live(console=console, auto_refresh=False, vertical_overflow="crop") as live:
+    screen = console()
+    with Live(console=screen, auto_refresh=False, vertical_overflow="crop") as live:
         async for view in client.watch(agent):
-            live.update(_table(view, console.height - 4), refresh=True)
+            live.update(_table(view, screen.height - 4), refresh=True)
 
 
 def _table(view: "FleetView", rows: int) -> "RenderableType":

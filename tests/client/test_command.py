@@ -220,7 +220,7 @@ def test_the_examples_are_commands_that_parse(word):
     commands = typer.main.get_group(app).commands
     for line in COMMANDS[word][1]:
         name, *words = shlex.split(line)
-        assert commands[name].make_context(name, words)
+        assert commands[name].make_context(name, words).command is commands[name]
 
 
 def test_the_version_is_the_packages():
@@ -278,7 +278,10 @@ async def test_a_terminal_of_ascii_gets_escapes_and_no_traceback(unserved):
 def on_a_terminal(**env):
     """What the command writes to a terminal."""
     ours, theirs = pty.openpty()
-    script = "from countersign.agent_client.cli.terminal import styled; print(styled('waits', 'waiting'))"
+    script = (
+        "from countersign.agent_client.cli.terminal import styled; print(styled('waits', 'waiting')); "
+        "from countersign.agent_client.cli.tables import print_table; print_table(['x'], [[('waits', 'waiting')]])"
+    )
     done = subprocess.Popen([sys.executable, "-c", script], stdout=theirs, env={**os.environ, "TERM": "xterm", **env})
     done.wait(30)
     os.close(theirs)
@@ -290,5 +293,5 @@ def on_a_terminal(**env):
 def test_colours_are_for_terminals_and_can_be_switched_off():
     """NO_COLOR is heard; a pipe gets none."""
     assert "\x1b[" in on_a_terminal(NO_COLOR="")
-    assert on_a_terminal(NO_COLOR="1").strip() == "waits"
+    assert on_a_terminal(NO_COLOR="1").split() == ["waits", "x", "waits"]
     assert styled("waits", "waiting") == "waits"
