@@ -38,7 +38,7 @@ async def trouble_at_start(
     """
     started_at = datetime.now(UTC)
     if await nobody_polls(temporal, task_queue):
-        return _untaken(reader.id, task_queue)
+        return _waits(reader.id, task_queue, f"no worker polls task queue {task_queue!r}")
     try:
         async with asyncio.timeout(patience.total_seconds()):
             async for _ in paused(repeat(_PAUSE_S)):
@@ -46,7 +46,8 @@ async def trouble_at_start(
                     return None
     except (TimeoutError, NoWorkerError):
         if await nobody_polls(temporal, task_queue, started_at):
-            return _untaken(reader.id, task_queue)
+            why = f"no worker of task queue {task_queue!r} took it (killed, or not its deployment's current build)"
+            return _waits(reader.id, task_queue, why)
     return None
 
 
@@ -70,7 +71,5 @@ async def _first_cycle(temporal: Client, session_id: str) -> WorkflowExecutionDe
         return None
 
 
-def _untaken(session_id: str, task_queue: str) -> str:
-    return (
-        f"no worker polls task queue {task_queue!r}: session {session_id!r} waits for one; {how_to_start(task_queue)}"
-    )
+def _waits(session_id: str, task_queue: str, why: str) -> str:
+    return f"{why}: session {session_id!r} waits for one; {how_to_start(task_queue)}"
