@@ -20,7 +20,11 @@ if TYPE_CHECKING:
         SessionExistsError,
         SessionNotFoundError,
     )
+    from countersign.agent_client.events import SessionEvent
+    from countersign.agent_client.fleet import FleetView
+    from countersign.agent_client.listing import SessionSummary
     from countersign.agent_client.session import SessionHandle
+    from countersign.agent_client.stopping import StopReport
     from countersign.agent_client.waiting import WaitingSession
 
 __all__ = [
@@ -29,16 +33,28 @@ __all__ = [
     "AgentRunError",
     "ClientError",
     "ConnectionFailedError",
+    "FleetView",
     "NoReplyError",
     "NoWorkerError",
     "SessionEndedError",
+    "SessionEvent",
     "SessionExistsError",
     "SessionHandle",
     "SessionNotFoundError",
+    "SessionSummary",
+    "StopReport",
     "WaitingSession",
 ]
 
-_ROLES = {"AgentClient": "client", "SessionHandle": "session", "WaitingSession": "waiting"}
+_ROLES = {
+    "AgentClient": "client",
+    "FleetView": "fleet",
+    "SessionEvent": "events",
+    "SessionHandle": "session",
+    "SessionSummary": "listing",
+    "StopReport": "stopping",
+    "WaitingSession": "waiting",
+}
 
 
 def __getattr__(name: str) -> Any:

@@ -3,11 +3,13 @@
 An answer's response keeps its JSON type: False, 0, "" and null are answers like any other.
 """
 
+import json
 import uuid
 from collections.abc import Sequence
 from typing import TypeAlias, TypeGuard
 
-from countersign.agent_core.json_values import JsonObject, JsonValue, check_json, digest
+from countersign.agent_core.interrupts import approves, is_refusal
+from countersign.agent_core.json_values import JsonObject, JsonValue, canonical_json, check_json, digest
 from countersign.agent_core.wire import Question
 
 OneAnswer: TypeAlias = JsonObject | tuple[str, JsonValue]
@@ -113,6 +115,37 @@ def verdict_block(
     return answer_block(
         question.id, question.answers[verdict], digest=question.digest, responder=responder, comment=comment
     )
+
+
+def denial_block(
+    question: Question, words: str, responder: Responder | None = None, comment: str | None = None
+) -> JsonObject:
+    """A refusal with words that the model reads, "n: WORDS", bound to what was shown.
+
+    By the rules of the core it is a refusal and can't approve. A hook, or an `evaluate` of one's own,
+    decides by its own rules what approves: one that looks for a word anywhere in a text should not.
+
+    Args:
+        question: As it was shown.
+        words: Why not.
+        responder: Who answers.
+        comment: For the audit trail only.
+
+    Raises:
+        ValueError: If the words are blank, or the question's own refusal is not text.
+    """
+    refusal = question.answers.get("deny")
+    if not words.strip():
+        raise ValueError("the reason is empty; say why not, or leave it out")
+    if not isinstance(refusal, str):
+        raise ValueError(
+            f"question {question.id} ({question.name}) takes {json.dumps(refusal)} as its refusal, which can't carry "
+            "a reason; deny without one, or send what the asker understands with respond"
+        )
+    sent = f"{refusal}: {words}" if is_refusal(f"{refusal}: {words}") else f"n: {words}"
+    if approves(sent) or canonical_json(sent) == canonical_json(question.answers.get("approve")):
+        raise ValueError(f"question {question.id} takes {sent!r} as an approval; deny without a reason")
+    return answer_block(question.id, sent, digest=question.digest, responder=responder, comment=comment)
 
 
 def request_id(kind: str, session_id: str, content: JsonValue) -> str:

@@ -1,6 +1,6 @@
 """`AgentClient`: starts sessions, finds them again, and lists what waits for a person."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from typing import Self
 
@@ -12,6 +12,8 @@ from temporalio.exceptions import TemporalError, WorkflowAlreadyStartedError
 
 from countersign.agent_client.connection import connect_temporal
 from countersign.agent_client.errors import SessionExistsError
+from countersign.agent_client.fleet import FleetView, watched
+from countersign.agent_client.listing import SessionSummary, listed_sessions
 from countersign.agent_client.sending import DEFAULT_PATIENCE, uncancelled
 from countersign.agent_client.session import SessionHandle
 from countersign.agent_client.starting import (
@@ -25,12 +27,11 @@ from countersign.agent_client.starting import (
 )
 from countersign.agent_client.translation import translated
 from countersign.agent_client.waiting import WaitingSession, waiting_sessions
+from countersign.agent_client.workers import DEFAULT_TASK_QUEUE
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.wire import SESSION_WORKFLOW, Limits, PromptContent
 from countersign.workflows.details import session_static_details
 from countersign.workflows.markdown import plain
-
-DEFAULT_TASK_QUEUE = "countersign"
 
 
 class AgentClient:
@@ -170,3 +171,31 @@ class AgentClient:
             ConnectionFailedError, AccessDeniedError: If the server can't be asked.
         """
         return waiting_sessions(self.temporal, agent)
+
+    def sessions(
+        self, agent: str | None = None, *, statuses: Sequence[str] = (), limit: int | None = None
+    ) -> AsyncIterator[SessionSummary]:
+        """Sessions, those that have not ended first, the newest first; then the ended ones, the last ended first.
+
+        Reads Temporal's list of workflows, their memos and search attributes: no worker is needed, and
+        what happened a moment ago may be missing for about a second.
+
+        Args:
+            agent: Only sessions of that agent.
+            statuses: Only those with one of these: see `SessionSummary.status`; empty for all.
+            limit: At most so many; None for all that the namespace remembers.
+
+        Raises:
+            ValueError: For a status that no session has.
+            ConnectionFailedError, AccessDeniedError: If the server can't be asked.
+        """
+        return listed_sessions(self.temporal, agent, statuses, limit)
+
+    def watch(self, agent: str | None = None, *, every: timedelta = timedelta(seconds=1)) -> AsyncIterator[FleetView]:
+        """Look at all sessions that have not ended again and again, for ever; as `sessions` does.
+
+        Args:
+            agent: Only sessions of that agent.
+            every: Pause between two looks.
+        """
+        return watched(self.temporal, agent, every)

@@ -66,7 +66,7 @@ class SessionNotFoundError(ClientError):
     def __init__(self, session_id: str, namespace: str, found: str = "") -> None:
         self.session_id = session_id
         what = found or f"no session {session_id!r} in namespace {namespace!r}"
-        super().__init__(f"{what}; list what waits with: countersign interrupts")
+        super().__init__(f"{what}; list the sessions with: countersign list")
 
 
 class SessionEndedError(ClientError):

@@ -1,16 +1,20 @@
-"""Asking a session: its queries, as values. Changes nothing."""
+"""Asking a session: its queries, as values, and what its memo says without one. Changes nothing."""
 
-from collections.abc import AsyncIterator
-from datetime import timedelta
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from temporalio.client import Client, WorkflowQueryRejectedError
 from temporalio.common import QueryRejectCondition
 from temporalio.exceptions import TemporalError
 
-from countersign.agent_client.errors import SessionEndedError
+from countersign.agent_client.errors import ClientError, SessionEndedError
+from countersign.agent_client.listing import SessionSummary, summary_of
 from countersign.agent_client.sending import uncancelled
-from countersign.agent_client.translation import end_of, translated
+from countersign.agent_client.translation import described, end_of, translated
+from countersign.agent_client.workers import no_worker, nobody_polls
+from countersign.agent_core.errors import AnswerRefused
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.messages import Message
 from countersign.agent_core.wire import (
@@ -24,6 +28,17 @@ from countersign.agent_core.wire import (
 
 _QUERY_TIMEOUT = timedelta(seconds=10)
 
+_UNANSWERED_S, _UNTAKEN_S = 1.5, 4.0
+"""Without an answer for so long, the server is asked who polls: nobody at all; nobody since the query was sent."""
+
+
+_FATES = {
+    "answered": ("already_answered", "was already answered by {who} at {at}"),
+    "expired": ("expired", "expired at {at}; it can't be answered any more"),
+    "question_withdrawn": ("withdrawn", "was withdrawn at {at}; it is not asked any more"),
+}
+"""What becomes of a question, by the audit trail's event: the refusal's code, and its words."""
+
 
 class SessionReader:
     """Reads one session through its queries, which a worker answers, also for one that has ended.
@@ -31,11 +46,18 @@ class SessionReader:
     Args:
         temporal: Temporal's client.
         session_id: The session.
+
+    Attributes:
+        id: The session's id.
     """
 
     def __init__(self, temporal: Client, session_id: str) -> None:
+        self.id = session_id
         self._temporal = temporal
-        self._session_id = session_id
+
+    async def summary(self) -> SessionSummary:
+        """What the server knows of the session, with no worker: status, and short cards of its questions."""
+        return await summary_of(await described(self._temporal, self.id))
 
     async def interrupts(self) -> list[Question]:
         """The open questions, oldest first; none if the session has ended, however it did."""
@@ -45,6 +67,24 @@ class SessionReader:
             return []
         return [Question.model_validate(item) for item in found]
 
+    async def question(self, interrupt_id: str) -> Question:
+        """An open question.
+
+        Raises:
+            AnswerRefused: If no open question has that id; "already_answered", "expired" or "withdrawn",
+                if the audit trail knows what became of it, else "unknown_interrupt".
+        """
+        for question in await self.interrupts():
+            if question.id == interrupt_id:
+                return question
+        for entry in reversed(await self.audit()):
+            if entry.detail.get("question") == interrupt_id and entry.event in _FATES:
+                raise _fate(interrupt_id, entry)
+        raise AnswerRefused(
+            "unknown_interrupt",
+            f"session {self.id!r} has no open question {interrupt_id!r}; see: countersign show {self.id}",
+        )
+
     async def status(self) -> JsonObject:
         """What the session does, in plain JSON.
 
@@ -53,20 +93,28 @@ class SessionReader:
             ("completed", "terminated", …), None while it runs; the rest is what the query says.
         """
         found = dict(await self._ask(STATUS_QUERY))
-        ended = await end_of(self._temporal, self._session_id)
+        ended = await end_of(self._temporal, self.id)
         if not isinstance(ended, SessionEndedError):
             return {**found, "ended": None}
         # Whoever terminates a workflow does not ask it: it would say for ever that it waits.
         return {**found, "status": "closed", "open_questions": 0, "next_deadline": None, "ended": ended.status}
 
-    async def transcript(self) -> AsyncIterator[Message]:
-        """The conversation, message by message, fetched a page at a time."""
-        start: int | None = 0
-        while start is not None:
-            page = await self._ask(TRANSCRIPT_QUERY, {"start": start})
+    async def transcript(self, start: int = 0) -> AsyncIterator[Message]:
+        """The conversation, message by message, fetched a page at a time.
+
+        Args:
+            start: Number of the first message, from 0.
+        """
+        following: int | None = start
+        while following is not None:
+            page = await self._ask(TRANSCRIPT_QUERY, {"start": following})
             for message in page["messages"]:
                 yield message
-            start = page.get("next")
+            following = page.get("next")
+
+    async def message_count(self) -> int:
+        """Messages in the conversation."""
+        return int((await self._ask(TRANSCRIPT_QUERY, {"start": 2**31}))["total"])
 
     async def audit(self) -> list[AuditEntry]:
         """The audit trail, oldest first."""
@@ -76,9 +124,9 @@ class SessionReader:
     async def _ask(
         self, query: str, argument: JsonObject | None = None, *, reject_condition: QueryRejectCondition | None = None
     ) -> Any:
-        handle = self._temporal.get_workflow_handle(self._session_id)
+        handle = self._temporal.get_workflow_handle(self.id)
         try:
-            return await uncancelled(
+            return await self._while_polled(
                 lambda: handle.query(
                     query, argument or {}, reject_condition=reject_condition, rpc_timeout=_QUERY_TIMEOUT
                 )
@@ -86,4 +134,37 @@ class SessionReader:
         except WorkflowQueryRejectedError:
             raise
         except TemporalError as error:
-            raise await translated(error, self._temporal, self._session_id) from error
+            raise await translated(error, self._temporal, self.id) from error
+
+    async def _while_polled(self, query: Callable[[], Awaitable[Any]]) -> Any:
+        """A query's answer; gives up before its time is over if there is surely nobody to answer.
+
+        Raises:
+            NoWorkerError: If no worker polls the session's task queue.
+        """
+        asked_at = datetime.now(UTC)
+        task = asyncio.ensure_future(uncancelled(query))
+        try:
+            for wait_s, since in ((_UNANSWERED_S, None), (_UNTAKEN_S - _UNANSWERED_S, asked_at)):
+                done, _ = await asyncio.wait({task}, timeout=wait_s)
+                if done:
+                    break
+                await self._raise_if_nobody_polls(since)
+            return await task
+        finally:
+            if not task.done():
+                task.cancel()
+
+    async def _raise_if_nobody_polls(self, since: datetime | None) -> None:
+        try:
+            seen = await described(self._temporal, self.id)
+        except ClientError:
+            return  # the query's own answer says it
+        if await nobody_polls(self._temporal, seen.task_queue, since):
+            raise no_worker(seen)
+
+
+def _fate(interrupt_id: str, entry: AuditEntry) -> AnswerRefused:
+    code, words = _FATES[entry.event]
+    responder = (entry.detail.get("answer") or {}).get("responder") or {}
+    return AnswerRefused(code, f"{interrupt_id} {words.format(who=responder.get('id') or 'somebody', at=entry.at)}")

@@ -5,7 +5,7 @@ is sent again when no reply came and when the run ended under it; never after a 
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
@@ -29,6 +29,13 @@ def backoff_s(first_s: float = 0.1, most_s: float = 5.0) -> Iterator[float]:
     while True:
         yield pause_s
         pause_s = min(pause_s * 2, most_s)
+
+
+async def paused(pauses_s: Iterator[float]) -> AsyncIterator[None]:
+    """Rounds of a loop that polls: the first at once, a pause before each other one."""
+    while True:
+        yield
+        await asyncio.sleep(next(pauses_s))
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,5 @@
 """`SessionHandle`: what client code can do with one session."""
 
-import asyncio
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from typing import Any
@@ -17,14 +16,16 @@ from countersign.agent_client.answers import (
     verdict_block,
 )
 from countersign.agent_client.ending import result_of
-from countersign.agent_client.errors import AgentRunError, NoWorkerError, SessionEndedError
+from countersign.agent_client.errors import AgentRunError, SessionEndedError
+from countersign.agent_client.events import SessionEvent, followed
+from countersign.agent_client.first_cycle import trouble_at_start
 from countersign.agent_client.reading import SessionReader
-from countersign.agent_client.sending import DEFAULT_PATIENCE, Update, backoff_s, deliver, uncancelled
+from countersign.agent_client.sending import DEFAULT_PATIENCE, Update, deliver, uncancelled
+from countersign.agent_client.settling import settled_questions
 from countersign.agent_client.starting import checked, checked_prompt
-from countersign.agent_client.translation import end_of, translated
-from countersign.agent_core.errors import AnswerRefused
-from countersign.agent_core.json_values import JsonObject, JsonValue
-from countersign.agent_core.messages import Message
+from countersign.agent_client.stopping import StopReport, stopped
+from countersign.agent_client.translation import described, translated
+from countersign.agent_core.json_values import JsonValue
 from countersign.agent_core.wire import (
     ANSWER_UPDATE,
     CLOSE_UPDATE,
@@ -33,14 +34,13 @@ from countersign.agent_core.wire import (
     RESPOND_SIGNAL,
     STOP_SIGNAL,
     AnswerReceipt,
-    AuditEntry,
     PromptContent,
     Question,
     SessionResult,
 )
 
 
-class SessionHandle:
+class SessionHandle(SessionReader):
     """One session. Making a handle sends nothing.
 
     Args:
@@ -48,16 +48,15 @@ class SessionHandle:
         session_id: The session's id, which is its workflow's id.
         patience: How long an answer or prompt is sent again while nothing confirms it.
 
+    What it reads (`status`, `interrupts`, `transcript`, `audit`, `summary`) comes from `SessionReader`.
     Every method raises SessionNotFoundError if there is no such session, ConnectionFailedError or
     AccessDeniedError if the server can't be asked, and those that change something raise
     SessionEndedError if it takes nothing more.
     """
 
     def __init__(self, temporal: Client, session_id: str, *, patience: timedelta = DEFAULT_PATIENCE) -> None:
-        self.id = session_id
-        self._temporal = temporal
+        super().__init__(temporal, session_id)
         self._patience = patience
-        self._reader = SessionReader(temporal, session_id)
 
     # --- Answers ---
 
@@ -158,37 +157,58 @@ class SessionHandle:
             if ended.status != "completed":
                 raise
 
-    # --- Looking ---
+    async def stop_and_wait(self, *, close: bool = False) -> StopReport:
+        """Stop the running turn gracefully, and wait until it has stopped.
 
-    async def interrupts(self) -> list[Question]:
-        """The open questions, oldest first; none if the session has ended."""
-        return await self._reader.interrupts()
+        Args:
+            close: True to end an open session too.
 
-    async def question(self, interrupt_id: str) -> Question:
-        """An open question.
+        Returns:
+            What happened; a session that has ended or stands idle is left as it is.
 
         Raises:
-            AnswerRefused: With code "unknown_interrupt", if no open question has that id.
+            NoWorkerError: No worker runs; the stop is sent and takes effect when one does.
         """
-        for question in await self.interrupts():
-            if question.id == interrupt_id:
-                return question
-        raise AnswerRefused(
-            "unknown_interrupt",
-            f"session {self.id!r} has no open question {interrupt_id!r}; see: countersign show {self.id}",
-        )
+        return await stopped(self, close)
 
-    async def status(self) -> JsonObject:
-        """What the session does, in plain JSON; see `SessionReader.status`."""
-        return await self._reader.status()
+    async def terminate(self, reason: str) -> None:
+        """End the session at once, as the last resort: nothing is withdrawn in order, running tools are abandoned.
 
-    def transcript(self) -> AsyncIterator[Message]:
-        """The conversation, message by message, fetched a page at a time."""
-        return self._reader.transcript()
+        Args:
+            reason: Kept in the history.
+        """
+        await described(self._temporal, self.id)  # an id that is no session's is not touched
+        handle = self._temporal.get_workflow_handle(self.id)
+        try:
+            await uncancelled(lambda: handle.terminate(reason=reason))
+        except TemporalError as error:
+            raise await translated(error, self._temporal, self.id) from error
 
-    async def audit(self) -> list[AuditEntry]:
-        """The audit trail, oldest first."""
-        return await self._reader.audit()
+    # --- Looking ---
+
+    def follow(self, tail: int | None = None) -> AsyncIterator[SessionEvent]:
+        """Everything that happens from now on, until the session has ended.
+
+        A worker or a server that is away is waited for, however long; an event says so, once.
+
+        Args:
+            tail: Messages of the conversation so far to begin with; None for all.
+        """
+        return followed(self._temporal, self, tail)
+
+    async def trouble_at_start(self, task_queue: str) -> str | None:
+        """Right after a start: why it does not get going, if so; takes as long as needed, 1.5 s at most.
+
+        Args:
+            task_queue: Where it was started.
+
+        Returns:
+            That no worker takes it; None if its first cycle is on its way.
+
+        Raises:
+            AgentRunError: The turn has failed already, for instance because no worker knows the agent.
+        """
+        return await trouble_at_start(self._temporal, self, task_queue)
 
     async def wait_for_questions(self, timeout: timedelta | None = None) -> list[Question]:
         """Wait until the session waits for a person, or for nobody: it has ended or stands idle.
@@ -202,30 +222,7 @@ class SessionHandle:
         Raises:
             TimeoutError: If it still runs then.
         """
-        async with asyncio.timeout(timeout.total_seconds() if timeout is not None else None):
-            for pause_s in backoff_s(0.05, 2.0):
-                if (questions := await self._settled_questions()) is not None:
-                    return questions
-                await asyncio.sleep(pause_s)
-        raise AssertionError("the pauses never end")
-
-    async def _settled_questions(self) -> list[Question] | None:
-        """The open questions once the loop has stopped; None while it runs or nobody can say."""
-        try:
-            word = (await self.status())["status"]
-        except NoWorkerError:
-            return await self._questions_without_worker()
-        if word == "waiting":
-            return await self.interrupts()
-        return None if word == "running" else []
-
-    async def _questions_without_worker(self) -> list[Question] | None:
-        ended = await end_of(self._temporal, self.id)
-        if ended is None:
-            return None
-        if isinstance(ended, SessionEndedError):
-            return []
-        raise ended
+        return await settled_questions(self._temporal, self, timeout)
 
     def _succeeded(self, result: SessionResult) -> SessionResult:
         if result.error is not None:

@@ -6,6 +6,7 @@ Nothing is sent from here but the one look at a session that turns "not found" i
 from temporalio.api.errordetails.v1 import NamespaceNotFoundFailure
 from temporalio.client import (
     Client,
+    WorkflowExecutionDescription,
     WorkflowExecutionStatus,
     WorkflowQueryFailedError,
     WorkflowUpdateFailedError,
@@ -22,6 +23,7 @@ from countersign.agent_client.errors import (
     SessionEndedError,
     SessionNotFoundError,
 )
+from countersign.agent_client.workers import no_worker
 from countersign.agent_core.errors import AnswerRefused, CountersignError
 from countersign.agent_core.wire import SESSION_WORKFLOW
 
@@ -87,10 +89,7 @@ async def _rpc_error(error: RPCError, client: Client, session_id: str | None) ->
             f"session {session_id!r} was between two runs; try again"
         )
     if session_id is not None and error.status in _NOBODY_ANSWERS:
-        return NoWorkerError(
-            f"no worker answers for session {session_id!r}, which is safe and goes on when one runs; "
-            "start one with: python worker.py --agents <module>"
-        )
+        return await nobody_answers(client, session_id)
     return ClientError(f"the Temporal server refused the request ({error.status.name}): {error.message}")
 
 
@@ -117,17 +116,39 @@ def _names_namespace(error: RPCError) -> bool:
     return any(part.Unpack(detail) for part in error.grpc_status.details)
 
 
-async def end_of(client: Client, session_id: str) -> ClientError | None:
-    """How a session ended, or that there is none; None while it runs."""
+async def nobody_answers(client: Client, session_id: str) -> ClientError:
+    """What to say of a session that no worker answers for."""
+    try:
+        return no_worker(await described(client, session_id))
+    except ClientError as error:
+        return error
+
+
+async def described(client: Client, session_id: str) -> WorkflowExecutionDescription:
+    """What the server knows of a session, with no worker.
+
+    Raises:
+        SessionNotFoundError: If there is none of that id.
+        ConnectionFailedError, AccessDeniedError: If the server can't be asked.
+    """
     try:
         seen = await client.get_workflow_handle(session_id).describe()
     except RPCError as error:
         known = server_trouble(error, client.service_client.config.target_host, client.namespace)
-        return known or SessionNotFoundError(session_id, client.namespace)
+        raise known or SessionNotFoundError(session_id, client.namespace) from error
     if seen.workflow_type != SESSION_WORKFLOW:
-        return SessionNotFoundError(
+        raise SessionNotFoundError(
             session_id, client.namespace, f"workflow {session_id!r} is of type {seen.workflow_type}, not a session"
         )
+    return seen
+
+
+async def end_of(client: Client, session_id: str) -> ClientError | None:
+    """How a session ended, or that there is none; None while it runs."""
+    try:
+        seen = await described(client, session_id)
+    except ClientError as error:
+        return error
     if seen.status is None or seen.status == WorkflowExecutionStatus.RUNNING:
         return None
     when = seen.close_time.isoformat(timespec="seconds") if seen.close_time else ""

@@ -5,29 +5,73 @@ client is imported when a command connects, so that help comes at once.
 """
 
 import contextlib
+import io
 import os
 import sys
+from collections.abc import Callable
+from typing import Annotated
 
 import typer
 
+from countersign import __version__
 from countersign.agent_client.cli.answering import approve, deny, respond
+from countersign.agent_client.cli.listing import list_sessions
 from countersign.agent_client.cli.looking import interrupts, show
+from countersign.agent_client.cli.prompting import prompt
 from countersign.agent_client.cli.starting import start
+from countersign.agent_client.cli.stopping import stop
+from countersign.agent_client.cli.watching import watch
 
 app = typer.Typer(
     name="countersign",
-    help="AI agents whose dangerous calls wait for a person's signature.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: rich would double the time until it shows
 )
-for entry in (start, interrupts, approve, deny, respond, show):
-    app.command()(entry)
+
+COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
+    "start": (start, ('start janitor "Delete files older than 5 days in /tmp/attic" --wait',)),
+    "list": (list_sessions, ("list", "list --status waiting --agent janitor")),
+    "watch": (watch, ("watch", "watch tidy --until-question")),
+    "interrupts": (interrupts, ("interrupts", "interrupts tidy")),
+    "approve": (approve, ("approve tidy", "approve tidy int-3-0-54c53eb2e914763f --digest c42a9f27b0a79319 --as ana")),
+    "deny": (deny, ('deny tidy --reason "keep the logs of May"',)),
+    "respond": (respond, ("respond tidy t", "respond tidy '{\"go\": true}' --json-value")),
+    "prompt": (prompt, ('prompt tidy "And now /tmp/cellar" --wait',)),
+    "show": (show, ("show tidy",)),
+    "stop": (stop, ("stop tidy", 'stop tidy --terminate --reason "it hangs"')),
+}
+"""Every command, by use, with what one would type."""
+
+for word, (entry, lines) in COMMANDS.items():
+    # \b: click keeps the lines of such a paragraph as they are.
+    app.command(word, epilog="\n".join(["\b", "Examples:", *(f"  countersign {line}" for line in lines)]))(entry)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"countersign {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def countersign(
+    version: Annotated[
+        bool, typer.Option("--version", help="Show the version and exit.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """AI agents whose dangerous calls wait for a person's signature.
+
+    Where to connect: --address, or TEMPORAL_ADDRESS and Temporal's profiles; else localhost:7233.
+    Each command explains itself with --help and an example; for programs, add --json.
+    """
 
 
 def main() -> None:
     """Entry point of the command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="backslashreplace")  # an ASCII terminal shows an escape instead of a traceback
     try:
         app()
         code = 0

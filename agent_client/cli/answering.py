@@ -1,12 +1,15 @@
 """The commands that answer: approve, deny, respond."""
 
 import json
+import re
 import sys
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from countersign.agent_client.cli.cards import receipt_text
+from countersign.agent_client.cli.choice import Choice
 from countersign.agent_client.cli.options import (
     Address,
     AsJson,
@@ -23,9 +26,10 @@ from countersign.agent_client.cli.terminal import print_json, visible
 
 if TYPE_CHECKING:
     from countersign.agent_client.client import AgentClient
+    from countersign.agent_core.json_values import JsonObject
     from countersign.agent_core.wire import AnswerReceipt, Question
 
-_SHORTEST_DIGEST = 8
+_INTERRUPT_ID = re.compile(r"int-\d+-(\d+|batch)-[0-9a-f]{16}$")
 
 All = Annotated[bool, typer.Option("--all", help="Every open question of the session, all or none.")]
 
@@ -45,9 +49,13 @@ def approve(
 ) -> None:
     """Approve a question: the call runs exactly as shown."""
     chosen = Choice(session, interrupt_id, every, digest)
-    _give_verdict(
-        "approve", chosen, who=who, comment=comment, connection=Connection(address, namespace, profile), as_json=as_json
-    )
+
+    def block(question: "Question") -> "JsonObject":
+        from countersign.agent_client.answers import verdict_block
+
+        return verdict_block(question, "approve", who, comment)
+
+    _give(chosen, "approved", block, connection=Connection(address, namespace, profile), as_json=as_json)
 
 
 def deny(
@@ -55,6 +63,9 @@ def deny(
     interrupt_id: OneOfTheInterrupts = None,
     *,
     every: All = False,
+    reason: Annotated[
+        str | None, typer.Option(help='Why not, in words that the model reads: sent as "n: WORDS".', show_default=False)
+    ] = None,
     digest: Digest = None,
     comment: Comment = None,
     who: Who = None,
@@ -65,16 +76,26 @@ def deny(
 ) -> None:
     """Deny a question: the call does not run."""
     chosen = Choice(session, interrupt_id, every, digest)
-    _give_verdict(
-        "deny", chosen, who=who, comment=comment, connection=Connection(address, namespace, profile), as_json=as_json
-    )
+
+    def block(question: "Question") -> "JsonObject":
+        from countersign.agent_client.answers import denial_block, verdict_block
+
+        if reason is not None:
+            return denial_block(question, reason, who, comment)
+        return verdict_block(question, "deny", who, comment)
+
+    _give(chosen, "denied", block, connection=Connection(address, namespace, profile), as_json=as_json)
 
 
 def respond(
     session: Session,
-    interrupt_id: Annotated[str, typer.Argument(help="The question's id.", metavar="INTERRUPT_ID", show_default=False)],
-    value: Annotated[
-        str, typer.Argument(help="The answer; text, or JSON with --json-value.", metavar="VALUE", show_default=False)
+    answer: Annotated[
+        list[str],
+        typer.Argument(
+            help="The answer: text, or JSON with --json-value. The id may be left out if one question is open.",
+            metavar="[INTERRUPT_ID] VALUE",
+            show_default=False,
+        ),
     ],
     *,
     json_value: Annotated[bool, typer.Option("--json-value", help="VALUE is JSON: true, 3, null, {…}.")] = False,
@@ -91,13 +112,42 @@ def respond(
     async def work(client: "AgentClient") -> "tuple[list[Question], AnswerReceipt]":
         from countersign.agent_client.answers import answer_block
 
-        response = parsed(value) if json_value else value
-        questions = await Choice(session, interrupt_id, False, digest).questions(client) if digest else []
-        bound = questions[0].digest if questions else None
-        block = answer_block(interrupt_id, response, digest=bound, responder=who, comment=comment)
-        return questions, await client.session(session).answer(block)
+        interrupt_id, text = _id_and_value(answer)
+        response = parsed(text) if json_value else text
+        questions = await _open_or_past(Choice(session, interrupt_id, False, digest), client)
+        found: list[tuple[str, str | None]] = [(question.id, question.digest) for question in questions]
+        found = found or [(interrupt_id or "", digest)]
+        blocks = [answer_block(name, response, digest=bound, responder=who, comment=comment) for name, bound in found]
+        return questions, await client.session(session).answer(blocks)
 
-    _report(session, *run(Connection(address, namespace, profile), as_json, work), as_json)
+    _report(session, "answered", *run(Connection(address, namespace, profile), as_json, work), as_json)
+
+
+def _id_and_value(given: list[str]) -> tuple[str | None, str]:
+    """The question's id, if one is given, and the answer.
+
+    Raises:
+        UsageError: If it isn't clear which is which.
+    """
+    if len(given) > 2:
+        raise UsageError(f"{len(given)} words given after SESSION; quote a VALUE that has spaces")
+    if len(given) == 2:
+        return given[0], given[1]
+    if _INTERRUPT_ID.match(given[0]):
+        raise UsageError(f"{given[0]} is a question's id, and VALUE is missing; say what to answer")
+    return None, given[0]
+
+
+async def _open_or_past(chosen: Choice, client: "AgentClient") -> "list[Question]":
+    """The chosen question; none if it is not open, for the session has the last word: the same answer again is fine."""
+    from countersign.agent_core.errors import AnswerRefused
+
+    try:
+        return await chosen.questions(client)
+    except AnswerRefused as refused:
+        if refused.code not in ("unknown_interrupt", "already_answered", "expired", "withdrawn"):
+            raise
+        return []
 
 
 def parsed(value: str) -> Any:
@@ -118,76 +168,19 @@ def parsed(value: str) -> Any:
         ) from error
 
 
-class Choice:
-    """Which of a session's open questions are meant.
-
-    Args:
-        session: The session's id.
-        interrupt_id: One question; None for the only one that is open.
-        every: True for all of them.
-        digest: Beginning of the digest that the question must have.
-    """
-
-    def __init__(self, session: str, interrupt_id: str | None, every: bool, digest: str | None) -> None:
-        self.session, self._interrupt_id, self._every, self._digest = session, interrupt_id, every, digest
-
-    async def questions(self, client: "AgentClient") -> "list[Question]":
-        """The questions.
-
-        Raises:
-            UsageError: If it isn't clear which one, with those that are open.
-            AnswerRefused: If it is not open any more, or has another digest than the person saw.
-        """
-        self._check()
-        handle = client.session(self.session)
-        if self._interrupt_id is not None:
-            return [self._unchanged(await handle.question(self._interrupt_id))]
-        found = await handle.interrupts()
-        if not found:
-            raise _refused("not_interrupted", f"session {self.session!r} has no open question")
-        if self._every:
-            return found
-        if len(found) > 1:
-            listed = "; ".join(f"{question.id} ({question.name})" for question in found)
-            raise UsageError(f"{len(found)} questions are open; name one, or give --all: {listed}")
-        return [self._unchanged(found[0])]
-
-    def _check(self) -> None:
-        if self._every and (self._interrupt_id is not None or self._digest is not None):
-            raise UsageError("--all goes with neither INTERRUPT_ID nor --digest; leave one out")
-        if self._digest is not None and len(self._digest) < _SHORTEST_DIGEST:
-            raise UsageError(f"--digest needs {_SHORTEST_DIGEST} or more digits")
-
-    def _unchanged(self, question: "Question") -> "Question":
-        if self._digest is not None and not question.digest.startswith(self._digest.lower()):
-            raise _refused(
-                "outdated",
-                f"question {question.id} is not the one you saw (its digest is {question.digest[:16]}); "
-                f"look again: countersign interrupts {self.session}",
-            )
-        return question
-
-
-def _refused(code: str, message: str) -> Exception:
-    from countersign.agent_core.errors import AnswerRefused
-
-    return AnswerRefused(code, message)
-
-
-def _give_verdict(
-    verdict: str, choice: Choice, *, who: str | None, comment: str | None, connection: Connection, as_json: bool
+def _give(
+    choice: Choice, word: str, block: "Callable[[Question], JsonObject]", *, connection: Connection, as_json: bool
 ) -> None:
+    """Answer the chosen questions, all or none."""
+
     async def work(client: "AgentClient") -> "tuple[list[Question], AnswerReceipt]":
-        from countersign.agent_client.answers import verdict_block
-
         questions = await choice.questions(client)
-        blocks = [verdict_block(question, verdict, who, comment) for question in questions]
-        return questions, await client.session(choice.session).answer(blocks)
+        return questions, await client.session(choice.session).answer([block(question) for question in questions])
 
-    _report(choice.session, *run(connection, as_json, work), as_json)
+    _report(choice.session, word, *run(connection, as_json, work), as_json)
 
 
-def _report(session: str, questions: "list[Question]", receipt: "AnswerReceipt", as_json: bool) -> None:
+def _report(session: str, word: str, questions: "list[Question]", receipt: "AnswerReceipt", as_json: bool) -> None:
     if as_json:
         print_json(receipt.model_dump(mode="json"))
         return
@@ -195,4 +188,4 @@ def _report(session: str, questions: "list[Question]", receipt: "AnswerReceipt",
         for call in question.calls:
             shown = json.dumps(call.input, ensure_ascii=False)
             print(visible(f"{call.tool} {shown}"), file=sys.stderr)
-    print(receipt_text(session, receipt))
+    print(receipt_text(session, receipt, word))

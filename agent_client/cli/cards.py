@@ -1,63 +1,108 @@
-"""Questions and sessions as a person reads them in a shell."""
+"""Questions as a person reads them in a shell: what will run, why, until when, how to answer."""
 
-import sys
-from collections.abc import Sequence
+import json
+from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from countersign.agent_client.cli.terminal import command, shortened, visible, visible_json, visible_lines
+from countersign.agent_client.cli.terminal import command, shortened, styled, visible, visible_json, visible_lines
 
 if TYPE_CHECKING:
-    from countersign.agent_client.waiting import WaitingSession
     from countersign.agent_core.wire import AnswerReceipt, Question
-
-_WIDE_CHARS = 1_000
-"""Into a pipe, a question stays on one line."""
 
 DIGEST_SHOWN = 16
 """Hex digits of a digest that are shown and, pasted back, are enough to name it."""
 
 
-def question_card(session_id: str, question: "Question", now: datetime) -> str:
-    """Everything about one question: what will run, why, since when, until when, how to answer."""
-    lines = [f"{visible(question.name)}  ({visible(question.id)})"]
+def question_card(session_id: str, question: "Question", now: datetime, *, colour: bool = False) -> str:
+    """Everything about one question: what will run, why, since when, until when, how to answer.
+
+    Args:
+        session_id: Whose question it is.
+        question: The question.
+        now: The present moment.
+        colour: True to set off its head and its commands on a terminal.
+    """
+    style = styled if colour else _unstyled
+    lines = [f"{style(visible(question.name), 'waiting')}  ({visible(question.id)})"]
     for call in question.calls:
-        lines += [f"  will run {visible(call.tool)} with", visible_json(call.input, "    ")]
+        lines += [f"  will run {style(visible(call.tool), 'bold')} with", visible_json(call.input, "    ")]
     if not question.calls:
         lines.append("  about no single call")
     if question.reason is not None:
-        lines.append("  reason")
         text = question.reason
+        lines.append("  reason")
         lines.append(visible_lines(text, "    ") if isinstance(text, str) else visible_json(text, "    "))
     lines.append(f"  asked    {moment(question.asked_at, now)}")
     lines.append(f"  deadline {moment(question.deadline, now) if question.deadline else 'none'}")
-    lines.append(f"  digest   {visible(question.digest[:DIGEST_SHOWN])}")
+    lines.append(f"  digest   {style(visible(question.digest[:DIGEST_SHOWN]), 'dim')}")
     if question.votes:
         lines.append(f"  votes    {len(question.votes)}")
-    return "\n".join([*lines, *_ways_to_answer(session_id, question)])
+    return "\n".join([*lines, *_ways_to_answer(session_id, question, style)])
 
 
-def _ways_to_answer(session_id: str, question: "Question") -> list[str]:
+def _unstyled(text: str, style: str) -> str:
+    return text
+
+
+def _ways_to_answer(session_id: str, question: "Question", style: Callable[[str, str], str]) -> list[str]:
+    """A command for each answer that the question offers, bound to what is shown here."""
     bound = ["--digest", question.digest[:DIGEST_SHOWN]]
-    lines = ["  answer with"]
+    lines = ["  answer with"] if {"approve", "deny"} & question.answers.keys() else []
     for verdict in ("approve", "deny"):
         if verdict in question.answers:
-            lines.append(f"    {command(verdict, session_id, question.id, *bound)}")
-    lines.append(f"    {command('respond', session_id, question.id)} VALUE")
+            lines.append(f"    {style(command(verdict, session_id, question.id, *bound), 'bold')}")
+    respond = ["respond", session_id, question.id]
+    for meaning, answer in question.answers.items():
+        if meaning not in ("approve", "deny"):
+            lines.append(f"  {shortened(visible(f'to {meaning}'), 80)}")
+            lines.append(f"    {style(command(*respond, *_as_words(answer, bound)), 'bold')}")
+    lines += ["  with words or a value of your own", f"    {command(*respond)} VALUE {' '.join(bound)}"]
     return lines
+
+
+def _as_words(answer: Any, bound: list[str]) -> list[str]:
+    """An answer as the shell's words; one that is not plain text goes as JSON, which is ASCII and keeps its type."""
+    plain = isinstance(answer, str) and answer != "" and visible(answer) == answer and not answer.startswith("-")
+    if plain:
+        return [answer, *bound]
+    text = json.dumps(answer, ensure_ascii=True)
+    return ["--json-value", *bound, "--", text] if text.startswith("-") else [text, "--json-value", *bound]
+
+
+def short_card(card: dict[str, Any], now: datetime) -> str:
+    """A memo's card of a question: cut to fit there, so that it says nothing of how to approve it."""
+    lines = [f"{styled(visible(str(card.get('name'))), 'waiting')}  ({visible(str(card.get('id')))})"]
+    for call in _card_calls(card):
+        lines += [f"  would run {visible(str(call.get('tool')))} with", visible_lines(str(call.get("input")), "    ")]
+    if card.get("reason") not in (None, "null"):
+        lines += ["  reason", visible_lines(str(card["reason"]), "    ")]
+    lines.append(f"  asked    {moment(str(card.get('asked_at')), now)}")
+    lines.append(f"  deadline {moment(str(card['deadline']), now) if card.get('deadline') else 'none'}")
+    return "\n".join(lines)
 
 
 def moment(at: str | None, now: datetime) -> str:
     """A wire timestamp with its distance: "2026-01-02 03:04:05 UTC (3 h ago)"."""
+    when = parsed_moment(at)
+    if when is None:
+        return visible(at or "unknown")
+    return f"{when.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC ({distance(when, now)})"
+
+
+def parsed_moment(at: str | None) -> datetime | None:
+    """A wire timestamp; None for what is none."""
     try:
         when = datetime.fromisoformat(at or "")
     except ValueError:
-        return visible(at or "unknown")
-    if when.tzinfo is None:
-        return visible(at or "unknown")
+        return None
+    return when if when.tzinfo is not None else None
+
+
+def distance(when: datetime, now: datetime) -> str:
+    """How far a moment is away: "in 5 min", "3 h ago"."""
     seconds = (when - now).total_seconds()
-    distance = f"in {_span(seconds)}" if seconds > 0 else f"{_span(-seconds)} ago"
-    return f"{when.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC ({distance})"
+    return f"in {_span(seconds)}" if seconds > 0 else f"{_span(-seconds)} ago"
 
 
 def _span(seconds: float) -> str:
@@ -67,36 +112,30 @@ def _span(seconds: float) -> str:
     return f"{seconds:.0f} s"
 
 
-def print_waiting(sessions: Sequence["WaitingSession"], now: datetime) -> None:
-    """A table of what waits, a line for each question; ids are never cut."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
-
-    table = Table(box=None, pad_edge=False)
-    for title in ("session", "interrupt", "question", "would run", "asked"):
-        table.add_column(title, overflow="fold", no_wrap=False)
-    for session in sessions:
-        for card in session.questions:
-            asked = moment(str(card.get("asked_at") or ""), now)
-            cells = (session.session_id, card.get("id"), card.get("name"), card_tools(card), asked)
-            table.add_row(*(Text(visible(str(cell or ""))) for cell in cells))
-    width = None if sys.stdout.isatty() else _WIDE_CHARS
-    Console(markup=False, highlight=False, emoji=False, width=width).print(table)
+def card_calls(card: dict[str, Any]) -> str:
+    """What a memo's card would run, in short: the tools with their number, and the input of a single one."""
+    found = _card_calls(card)
+    if len(found) == 1:
+        return visible(shortened(f"{found[0].get('tool', '?')} {found[0].get('input', '')}", 80))
+    names = [str(call.get("tool", "?")) for call in found]
+    return visible(shortened(", ".join(f"{name} ×{names.count(name)}" for name in dict.fromkeys(names)), 80))
 
 
-def card_tools(card: dict[str, Any]) -> str:
-    """The tools that a memo's card names, with the number of calls of each."""
+def _card_calls(card: dict[str, Any]) -> list[dict[str, Any]]:
     calls = card.get("calls")
-    names = [str(call.get("tool", "?")) for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
-    return shortened(", ".join(f"{name} ×{names.count(name)}" for name in dict.fromkeys(names)), 60)
+    return [call for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
 
 
-def receipt_text(session_id: str, receipt: "AnswerReceipt") -> str:
-    """What was taken and what still waits."""
+def receipt_text(session_id: str, receipt: "AnswerReceipt", word: str) -> str:
+    """What was taken and what still waits.
+
+    Args:
+        session_id: Whose questions they are.
+        receipt: What the session says.
+        word: What was done: "approved", "denied" or "answered".
+    """
     lines = [
-        f"{'recorded before' if item.status == 'already_recorded' else 'accepted'}: "
-        f"{visible(item.name)} ({visible(item.id)})"
+        f"{'recorded before' if item.status == 'already_recorded' else word}: {visible(item.name)} ({visible(item.id)})"
         for item in receipt.accepted
     ]
     if receipt.open:

@@ -1,37 +1,66 @@
-"""The commands that look: interrupts, show."""
+"""The commands that look: interrupts, show. Without a worker they show what the memo holds."""
 
+import sys
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
-
-from countersign.agent_client.cli.cards import moment, print_waiting, question_card
-from countersign.agent_client.cli.options import Address, AsJson, Namespace, Profile, Session
+from countersign.agent_client.cli.audit import audit_line
+from countersign.agent_client.cli.cards import moment, question_card, short_card
+from countersign.agent_client.cli.messages import print_message
+from countersign.agent_client.cli.options import Address, Agent, AsJson, Namespace, Profile, Session, SessionOrAll
 from countersign.agent_client.cli.running import Connection, run
-from countersign.agent_client.cli.terminal import command, print_json, shortened, visible, visible_json, visible_lines
+from countersign.agent_client.cli.tables import QUESTION_TITLES, print_table, question_rows
+from countersign.agent_client.cli.terminal import command, print_json, styled, visible
 
 if TYPE_CHECKING:
     from countersign.agent_client.client import AgentClient
+    from countersign.agent_client.listing import SessionSummary
     from countersign.agent_client.waiting import WaitingSession
-    from countersign.agent_core.messages import ContentBlock, Message
+    from countersign.agent_core.messages import Message
     from countersign.agent_core.wire import AuditEntry, Question
 
-_AUDIT_LINES = 10
-_BLOCK_CHARS = 4_000
+_AUDIT_LINES = 20
+_HEAD_WIDTH = 14
+
+
+@dataclass
+class _Short:
+    """What the server knows of a session that no worker answers for.
+
+    Attributes:
+        summary: Of the session.
+        reason: Why there is no more.
+    """
+
+    summary: "SessionSummary"
+    reason: str
+
+
+@dataclass
+class _Full:
+    """What a session itself says."""
+
+    status: dict[str, Any]
+    questions: "list[Question]" = field(default_factory=list)
+    transcript: "list[Message]" = field(default_factory=list)
+    audit: "list[AuditEntry]" = field(default_factory=list)
 
 
 def interrupts(
-    session: Annotated[
-        str | None, typer.Argument(help="Only this session, in full.", metavar="SESSION", show_default=False)
-    ] = None,
+    session: SessionOrAll = None,
     *,
-    agent: Annotated[str | None, typer.Option(help="Only sessions of this agent.", show_default=False)] = None,
+    agent: Agent = None,
     as_json: AsJson = False,
     address: Address = None,
     namespace: Namespace = None,
     profile: Profile = None,
 ) -> None:
-    """List what waits; with SESSION, its questions in full."""
+    """List what waits; with SESSION, its questions in full.
+
+    The list needs no worker. The questions in full need one; without, they are shown in the short
+    form that fits a memo.
+    """
     connection = Connection(address, namespace, profile)
     if session is None:
         _all_waiting(connection, agent, as_json)
@@ -43,11 +72,12 @@ def _all_waiting(connection: Connection, agent: str | None, as_json: bool) -> No
     async def work(client: "AgentClient") -> "list[WaitingSession]":
         return [found async for found in client.waiting(agent)]
 
-    found = run(connection, as_json, work)
+    found = run(connection, as_json, work, "reading the list …")
     if as_json:
         print_json([_plain_session(session) for session in found])
     elif found:
-        print_waiting(found, datetime.now(UTC))
+        now = datetime.now(UTC)
+        print_table(QUESTION_TITLES, [row for session in found for row in question_rows(session, now)])
         print(f"\nto see one in full and answer it: {command('interrupts')} SESSION")
     else:
         print("nothing waits for an answer")
@@ -63,11 +93,23 @@ def _plain_session(session: "WaitingSession") -> dict[str, Any]:
 
 
 def _questions_of(connection: Connection, session: str, as_json: bool) -> None:
-    async def work(client: "AgentClient") -> "list[Question]":
-        return await client.session(session).interrupts()
+    async def work(client: "AgentClient") -> "list[Question] | _Short":
+        from countersign.agent_client.errors import NoWorkerError
+
+        handle = client.session(session)
+        try:
+            return await handle.interrupts()
+        except NoWorkerError as error:
+            return _Short(await handle.summary(), str(error))
 
     found = run(connection, as_json, work)
-    if as_json:
+    if isinstance(found, _Short):
+        _warn(found, as_json)
+        if as_json:
+            print_json([{**card, "short": True} for card in found.summary.questions])
+        else:
+            _print_short_cards(found.summary)
+    elif as_json:
         print_json([question.model_dump(mode="json") for question in found])
     else:
         print_questions(session, found)
@@ -79,9 +121,21 @@ def print_questions(session: str, questions: "list[Question]") -> None:
         print(f"session {visible(session)} has no open question")
         return
     now = datetime.now(UTC)
-    print("\n\n".join(question_card(session, question, now) for question in questions))
+    print("\n\n".join(question_card(session, question, now, colour=True) for question in questions))
     if len(questions) > 1:
         print(f"\nall at once: {command('approve', session, '--all')}  or  {command('deny', session, '--all')}")
+
+
+def _warn(short: _Short, as_json: bool) -> None:
+    if not as_json:
+        print(visible(short.reason), file=sys.stderr)
+        print("what follows is the short form, from the session's memo", file=sys.stderr)
+
+
+def _print_short_cards(summary: "SessionSummary") -> None:
+    now = datetime.now(UTC)
+    cards = "\n\n".join(short_card(card, now) for card in summary.questions)
+    print(cards or f"session {visible(summary.session_id)} has no open question in its memo")
 
 
 def show(
@@ -91,62 +145,93 @@ def show(
     namespace: Namespace = None,
     profile: Profile = None,
 ) -> None:
-    """Show a session: status, conversation, audit, questions."""
+    """Show a session: status, conversation, audit trail, questions.
 
-    async def work(client: "AgentClient") -> "tuple[Any, list[Question], list[Message], list[AuditEntry]]":
+    A session that has ended can be shown too. Without a worker, status and questions come in a short form.
+    """
+
+    async def work(client: "AgentClient") -> "_Full | _Short":
+        from countersign.agent_client.errors import NoWorkerError
+
         handle = client.session(session)
-        transcript = [message async for message in handle.transcript()]
-        return await handle.status(), await handle.interrupts(), transcript, await handle.audit()
+        try:
+            transcript = [message async for message in handle.transcript()]
+            return _Full(await handle.status(), await handle.interrupts(), transcript, await handle.audit())
+        except NoWorkerError as error:
+            return _Short(await handle.summary(), str(error))
 
-    status, questions, transcript, audit = run(Connection(address, namespace, profile), as_json, work)
+    found = run(Connection(address, namespace, profile), as_json, work)
+    if isinstance(found, _Short):
+        _warn(found, as_json)
+        _print_short(found.summary, as_json)
+    elif as_json:
+        print_json(
+            {
+                "status": found.status,
+                "interrupts": [question.model_dump(mode="json") for question in found.questions],
+                "transcript": found.transcript,
+                "audit": [entry.model_dump(mode="json") for entry in found.audit],
+            }
+        )
+    else:
+        _print_full(session, found)
+
+
+def _print_short(summary: "SessionSummary", as_json: bool) -> None:
     if as_json:
         print_json(
             {
-                "status": status,
-                "interrupts": [question.model_dump(mode="json") for question in questions],
-                "transcript": transcript,
-                "audit": [entry.model_dump(mode="json") for entry in audit],
+                "status": summary.as_json(),
+                "interrupts": summary.questions,
+                "transcript": None,
+                "audit": None,
+                "short": True,
             }
         )
         return
-    print(f"session {visible(session)}")
-    for name, value in status.items():
-        if name != "session_id" and value not in (None, [], {}, ""):
-            print(f"  {visible(name):<14} {visible(str(value))}")
+    now = datetime.now(UTC)
+    print(f"session {styled(visible(summary.session_id), 'bold')}")
+    _print_head("agent", visible(summary.agent or "?"))
+    _print_head("status", styled(summary.status, summary.status))
+    _print_head("started", moment(summary.started_at.isoformat(), now))
+    if summary.ended_at is not None:
+        _print_head("ended", moment(summary.ended_at.isoformat(), now))
+    else:
+        print()
+        _print_short_cards(summary)
+
+
+def _print_full(session: str, found: _Full) -> None:
+    print(f"session {styled(visible(session), 'bold')}")
+    for name, text in _head(found.status):
+        _print_head(name, text)
     print("\nconversation")
-    for message in transcript:
+    for message in found.transcript:
         print_message(message)
-    if audit:
-        print("\naudit" + (f" (last {_AUDIT_LINES} of {len(audit)})" if len(audit) > _AUDIT_LINES else ""))
+    if audit := found.audit:
+        print("\naudit (UTC)" + (f", last {_AUDIT_LINES} of {len(audit)}" if len(audit) > _AUDIT_LINES else ""))
         for entry in audit[-_AUDIT_LINES:]:
-            print(_audit_line(entry))
+            print(audit_line(entry))
     print()
-    print_questions(session, questions)
+    print_questions(session, found.questions)
 
 
-def print_message(message: "Message") -> None:
-    """One message of the conversation."""
-    print(f"  {visible(message['role'])}")
-    for block in message["content"]:
-        print(_block_text(block))
+def _print_head(name: str, text: str) -> None:
+    print(f"  {visible(name):<{_HEAD_WIDTH}} {text}")
 
 
-def _block_text(block: "ContentBlock") -> str:
-    if isinstance(block.get("text"), str):
-        return visible_lines(shortened(block["text"], _BLOCK_CHARS), "    ")
-    if "toolUse" in block:
-        use = block["toolUse"]
-        return f"    calls {visible(str(use.get('name')))}\n{visible_json(use.get('input'), '    ')}"
-    if "toolResult" in block:
-        result = block["toolResult"]
-        texts = [part["text"] if "text" in part else str(part) for part in result.get("content", [])]
-        shown = visible_lines(shortened("\n".join(map(str, texts)), _BLOCK_CHARS), "    ")
-        return f"    result ({visible(str(result.get('status')))})\n{shown}"
-    return f"    {visible(', '.join(block))}"
-
-
-def _audit_line(entry: "AuditEntry") -> str:
-    detail = ", ".join(f"{name}={value}" for name, value in entry.detail.items() if value is not None)
-    when = moment(entry.at, datetime.now(UTC)).split(" (")[0]
-    cycle = "" if entry.cycle is None else f" cycle {entry.cycle}"
-    return visible(f"  {when}{cycle} {entry.event} {shortened(detail, 300)}".rstrip())
+def _head(status: dict[str, Any]) -> list[tuple[str, str]]:
+    """The status query's fields in plain words; what says nothing is left out."""
+    now = datetime.now(UTC)
+    found = []
+    for name, value in status.items():
+        if name == "session_id" or value in (None, [], {}, "", 0):
+            continue
+        if name == "error" and isinstance(value, dict):
+            text = visible(f"{value.get('type')}: {value.get('message')}")
+        elif name in ("since", "next_deadline"):
+            text = moment(str(value), now)
+        else:
+            text = styled(visible(str(value)), str(value)) if name == "status" else visible(str(value))
+        found.append((name.replace("_", " "), text))
+    return found

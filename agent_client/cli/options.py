@@ -1,8 +1,11 @@
-"""Arguments and options that commands share."""
+"""Arguments and options that commands share, and how they are read."""
 
+import sys
 from typing import Annotated, TypeAlias
 
 import typer
+
+from countersign.agent_client.cli.completing import session_ids
 
 _CONNECTION = "Connection"
 
@@ -27,19 +30,29 @@ Profile: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+Agent: TypeAlias = Annotated[str | None, typer.Option(help="Only sessions of this agent.", show_default=False)]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
-Session: TypeAlias = Annotated[str, typer.Argument(help="The session's id.", metavar="SESSION", show_default=False)]
+Session: TypeAlias = Annotated[
+    str,
+    typer.Argument(help="The session's id.", metavar="SESSION", show_default=False, autocompletion=session_ids),
+]
+SessionOrAll: TypeAlias = Annotated[
+    str | None,
+    typer.Argument(
+        help="Only this session, in full.", metavar="SESSION", show_default=False, autocompletion=session_ids
+    ),
+]
 OneOfTheInterrupts: TypeAlias = Annotated[
     str | None,
     typer.Argument(
-        help="The question's id; may be left out if one is open.", metavar="INTERRUPT_ID", show_default=False
+        help="The question's id; may be left out if one question is open.", metavar="INTERRUPT_ID", show_default=False
     ),
 ]
 Comment: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        help="For the audit trail; the model sees what `respond` sends.",
+        help="For the audit trail; the model does not see it.",
         show_default=False,
     ),
 ]
@@ -55,3 +68,8 @@ Digest: TypeAlias = Annotated[
         help="Refuse unless the question is still the one with this digest (8 or more digits).", show_default=False
     ),
 ]
+
+
+def text_of(given: str) -> str:
+    """A prompt as it was given; "-" stands for standard input, without its last line break."""
+    return sys.stdin.read().removesuffix("\n") if given == "-" else given

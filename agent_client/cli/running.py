@@ -1,6 +1,6 @@
 """Running a command: its connection, its spinner, its errors and its exit code.
 
-Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 no connection or nothing found.
+Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 no connection, no worker or nothing found, 130 Ctrl-C.
 """
 
 import asyncio
@@ -35,10 +35,22 @@ class Connection:
     profile: str | None = None
 
 
-def run(connection: Connection, as_json: bool, work: "Callable[[AgentClient], Coroutine[Any, Any, T]]") -> T:
-    """Connect, do the work, and leave with an exit code and one line on standard error if it fails."""
+def run(
+    connection: Connection,
+    as_json: bool,
+    work: "Callable[[AgentClient], Coroutine[Any, Any, T]]",
+    spinner: str | None = "waiting for the session …",
+) -> T:
+    """Connect, do the work, and leave with an exit code and one line on standard error if it fails.
+
+    Args:
+        connection: Where to.
+        as_json: How an error is told.
+        work: What to do.
+        spinner: Shown on a terminal while the work goes on; None for work that shows something itself.
+    """
     try:
-        return asyncio.run(_connected(connection, work))
+        return asyncio.run(_connected(connection, work, spinner))
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
     except Exception as error:
@@ -48,25 +60,27 @@ def run(connection: Connection, as_json: bool, work: "Callable[[AgentClient], Co
         leave(error, code, as_json)
 
 
-async def _connected(connection: Connection, work: "Callable[[AgentClient], Coroutine[Any, Any, T]]") -> T:
+async def _connected(
+    connection: Connection, work: "Callable[[AgentClient], Coroutine[Any, Any, T]]", spinner: str | None
+) -> T:
     async def connect_and_work() -> T:
         from countersign.agent_client.client import AgentClient
 
         return await work(await AgentClient.connect(connection.address, connection.namespace, connection.profile))
 
-    return await _with_spinner(connect_and_work())
+    return await _with_spinner(connect_and_work(), spinner)
 
 
-async def _with_spinner(work: Coroutine[Any, Any, T]) -> T:
+async def _with_spinner(work: Coroutine[Any, Any, T], spinner: str | None) -> T:
     """Await the work; on a terminal, show after a second that it still goes on."""
-    if not sys.stderr.isatty():
+    if spinner is None or not sys.stderr.isatty():
         return await work
     task: Awaitable[T] = asyncio.ensure_future(work)
     done, _ = await asyncio.wait({task}, timeout=_SPINNER_AFTER_S)  # type: ignore[type-var]  # a Future
     if not done:
         from rich.console import Console
 
-        with Console(stderr=True).status("waiting for the session …"):
+        with Console(stderr=True).status(spinner):
             return await task
     return await task
 

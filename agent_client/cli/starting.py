@@ -1,50 +1,21 @@
 """The command that starts a session."""
 
 import sys
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from countersign.agent_client.cli.looking import print_message, print_questions
-from countersign.agent_client.cli.options import Address, AsJson, Namespace, Profile
+from countersign.agent_client.cli.options import Address, AsJson, Namespace, Profile, text_of
 from countersign.agent_client.cli.running import Connection, run
-from countersign.agent_client.cli.terminal import command, print_json
+from countersign.agent_client.cli.stops import next_stop, print_stop
+from countersign.agent_client.cli.terminal import command, print_json, visible
 
 if TYPE_CHECKING:
+    from countersign.agent_client.cli.stops import Stop
     from countersign.agent_client.client import AgentClient
     from countersign.agent_client.session import SessionHandle
-    from countersign.agent_core.messages import Message
-    from countersign.agent_core.wire import Question
 
 _Cap = Annotated[int | None, typer.Option(min=1, help="Cap on one invocation.", show_default=False)]
-
-
-@dataclass
-class _Stop:
-    """Where a session's loop has stopped: at questions, or with the model's last message."""
-
-    questions: "list[Question]" = field(default_factory=list)
-    message: "Message | None" = None
-    stop_reason: str | None = None
-
-    def as_json(self) -> dict[str, Any]:
-        return {
-            "stop_reason": self.stop_reason,
-            "interrupts": [question.model_dump(mode="json") for question in self.questions],
-            "message": self.message,
-        }
-
-
-async def _next_stop(handle: "SessionHandle", stays_open: bool) -> _Stop:
-    """Wait for it; a failed turn raises."""
-    if questions := await handle.wait_for_questions():
-        return _Stop(questions, stop_reason="interrupt")
-    if not stays_open:
-        result = await handle.result()
-        return _Stop(message=result.message, stop_reason=result.stop_reason)
-    messages = [message async for message in handle.transcript()]
-    return _Stop(message=messages[-1] if messages else None)
 
 
 def start(
@@ -72,11 +43,14 @@ def start(
     namespace: Namespace = None,
     profile: Profile = None,
 ) -> None:
-    """Start an agent on a prompt; prints the new session's id."""
-    text = sys.stdin.read() if prompt == "-" else prompt
+    """Start an agent on a prompt; prints the new session's id.
+
+    A session that no worker takes waits for one; a mistyped agent is an error at once.
+    """
+    text = text_of(prompt)
     limits = {"turns": limit_turns, "total_tokens": limit_total_tokens, "output_tokens": limit_output_tokens}
 
-    async def begin(client: "AgentClient") -> "tuple[SessionHandle, _Stop | None]":
+    async def begin(client: "AgentClient") -> "tuple[SessionHandle, Stop | None, str | None]":
         handle = await client.start(
             agent,
             text,
@@ -85,19 +59,35 @@ def start(
             limits={name: cap for name, cap in limits.items() if cap is not None} or None,
             task_queue=task_queue,
         )
-        if not wait:
-            return handle, None
-        if not as_json:
+        if wait and not as_json:
             print(f"started {handle.id}", file=sys.stderr)
-        return handle, await _next_stop(handle, stay_open)
+        trouble = await _trouble(handle, task_queue, stay_open)
+        if trouble is not None and not as_json:
+            print(visible(trouble), file=sys.stderr)
+        return handle, await next_stop(handle, stay_open) if wait else None, trouble
 
-    handle, stop = run(Connection(address, namespace, profile), as_json, begin)
-    if as_json:
-        print_json({"session_id": handle.id, **(stop.as_json() if stop else {})})
-    elif stop is None:
+    handle, stop, trouble = run(Connection(address, namespace, profile), as_json, begin)
+    if stop is not None:
+        print_stop(handle.id, stop, as_json)
+    elif as_json:
+        print_json({"session_id": handle.id, "warning": trouble})
+    else:
         print(handle.id)
-        print(f"to follow it: {command('show', handle.id)}", file=sys.stderr)
-    elif stop.questions:
-        print_questions(handle.id, stop.questions)
-    elif stop.message is not None:
-        print_message(stop.message)
+        print(f"to follow it: {command('watch', handle.id)}", file=sys.stderr)
+
+
+async def _trouble(handle: "SessionHandle", task_queue: str, stay_open: bool) -> str | None:
+    """That no worker takes the session, if none does.
+
+    Raises:
+        AgentRunError: It has failed already, for instance because no worker knows the agent.
+    """
+    from countersign.agent_client.errors import AgentRunError
+
+    try:
+        return await handle.trouble_at_start(task_queue)
+    except AgentRunError:
+        if stay_open:
+            closing = command("stop", handle.id, "--close")
+            print(f"session {visible(handle.id)} stays open; end it with: {closing}", file=sys.stderr)
+        raise

@@ -6,7 +6,9 @@ can look like a line of this command.
 """
 
 import json
+import os
 import shlex
+import sys
 import unicodedata
 from typing import Any
 
@@ -48,9 +50,48 @@ def shortened(text: str, most_chars: int) -> str:
     return text if len(text) <= most_chars else text[: most_chars - 1] + "…"
 
 
+STYLES: dict[str, dict[str, Any]] = {
+    "waiting": {"fg": "yellow", "bold": True},
+    "running": {"fg": "cyan"},
+    "closed": {"fg": "green"},
+    "failed": {"fg": "red", "bold": True},
+    "terminated": {"fg": "red"},
+    "timed_out": {"fg": "red"},
+    "canceled": {"fg": "magenta"},
+    "idle": {},
+    "dim": {"dim": True},
+    "bold": {"bold": True},
+}
+"""How a status, or a part of a text, looks on a terminal; rich knows the same names."""
+
+
+def styled(text: str, style: str) -> str:
+    """Text in one of the `STYLES`, if standard output is a terminal with colours; else as it is."""
+    if style not in STYLES or not has_colours():
+        return text
+    from typer import style as typer_style
+
+    return typer_style(text, **STYLES[style])
+
+
+def has_colours() -> bool:
+    """True if standard output is a terminal that takes styles, and NO_COLOR does not forbid them."""
+    return sys.stdout.isatty() and not os.environ.get("NO_COLOR") and os.environ.get("TERM") != "dumb"
+
+
+def rich_style(name: str) -> str:
+    """One of the `STYLES` in rich's words; "" for what is none."""
+    return " ".join(str(part) if key == "fg" else key for key, part in STYLES.get(name, {}).items())
+
+
 def command(*words: str) -> str:
-    """A `countersign` command that can be pasted into a shell."""
+    """A `countersign` command that can be pasted into a shell; the words come out as they went in, if visible."""
     return " ".join(["countersign", *(shlex.quote(visible(word)) for word in words)])
+
+
+def print_json_line(value: Any) -> None:
+    """A JSON value on one line of standard output, at once: for streams of them (JSON Lines)."""
+    print(json.dumps(value, ensure_ascii=True), flush=True)
 
 
 def print_json(value: Any) -> None:

@@ -1,11 +1,14 @@
-"""An agent for the client's tests: it does what its prompt says, and deletes only after asking."""
+"""Agents for the client's tests: they do what their prompt says, and delete only after asking."""
 
+import time
+from pathlib import Path
 from typing import Any
 
 from countersign import Agent, ScriptedModel, durable, tool
 from countersign.agent_core.errors import ModelRequestError
 from countersign.hooks import BeforeToolCallEvent, HookProvider, HookRegistry
 from countersign.models import Scene, calls
+from countersign.vended_interventions.hitl import HumanInTheLoop
 
 
 @tool
@@ -18,8 +21,20 @@ def delete(path: str) -> str:
     return f"deleted {path}"
 
 
+@tool
+def hold(until: str) -> str:
+    """Run until a file is there.
+
+    Args:
+        until: Path of the file.
+    """
+    while not Path(until).exists():
+        time.sleep(0.05)
+    return "held"
+
+
 class Asking(HookProvider):
-    """Asks about each call, with words of its own."""
+    """Asks about each call of delete, with words of its own."""
 
     def register_hooks(self, registry: HookRegistry, **kwargs: Any) -> None:
         """Listen before each call."""
@@ -27,19 +42,23 @@ class Asking(HookProvider):
 
     def ask(self, event: BeforeToolCallEvent) -> None:
         """Only {"go": true} lets it run."""
+        if event.tool_use["name"] != "delete":
+            return
         answer = event.interrupt("really", reason="for ever", answers={"approve": {"go": True}, "deny": {"go": False}})
         if not (isinstance(answer, dict) and answer.get("go") is True):
             event.cancel_tool = f"refused: {answer!r}"
 
 
 def script(scene: Scene) -> Any:
-    """ "delete a b" asks for two calls, "fail" fails, and anything else is echoed."""
+    """ "delete a b" asks for two calls, "hold x" runs until x is there, "fail" fails, and anything else is echoed."""
     if any("toolResult" in block for block in scene.messages[-1]["content"]):
         results = [block["toolResult"] for block in scene.messages[-1]["content"]]
         return "; ".join(result["content"][0]["text"] for result in results)
     verb, *words = scene.prompt.split()
     if verb == "delete":
         return calls(*(("delete", {"path": word}) for word in words))
+    if verb == "hold":
+        return calls(*(("hold", {"until": word}) for word in words))
     if verb == "fail":
         return ModelRequestError("the model refused it")
     return f"you said: {scene.prompt}"
@@ -47,5 +66,12 @@ def script(scene: Scene) -> Any:
 
 @durable("asker")
 def asker() -> Agent:
-    """See above."""
-    return Agent(name="asker", model=ScriptedModel(script), tools=[delete], hooks=[Asking()])
+    """Asks through a hook, with answers of its own."""
+    return Agent(name="asker", model=ScriptedModel(script), tools=[delete, hold], hooks=[Asking()])
+
+
+@durable("truster")
+def truster() -> Agent:
+    """Asks through `HumanInTheLoop`: y, n, t, or words that refuse."""
+    handler = HumanInTheLoop(enable_trust=True)
+    return Agent(name="truster", model=ScriptedModel(script), tools=[delete], interventions=[handler])

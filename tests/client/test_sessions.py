@@ -170,7 +170,7 @@ async def test_the_command_shows_and_answers(served, served_queue, temporal_serv
     line = f"approve {started['session_id']} {question['id']} --digest {question['digest'][:16]}"
     assert f"countersign {line}" in card
     assert "will run delete" in card
-    assert "accepted: really" in await command(temporal_server, *line.split(), "--as", "ann", "--comment", "fine")
+    assert "approved: really" in await command(temporal_server, *line.split(), "--as", "ann", "--comment", "fine")
     await served.session(started["session_id"]).result()
     shown = await command(temporal_server, "show", started["session_id"])
     assert "deleted a" in shown

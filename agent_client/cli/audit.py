@@ -1,0 +1,103 @@
+"""The lines of a session's audit trail in plain words: what happened, to which call, and who said so."""
+
+import json
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from countersign.agent_client.cli.cards import DIGEST_SHOWN, parsed_moment
+from countersign.agent_client.cli.terminal import shortened, styled, visible
+
+if TYPE_CHECKING:
+    from countersign.agent_core.wire import AuditEntry
+
+Detail = dict[str, Any]
+
+_TEXT_CHARS = 200
+
+
+def audit_line(entry: "AuditEntry") -> str:
+    """One line: when, in which cycle, what."""
+    when = parsed_moment(entry.at)
+    at = f"{when:%Y-%m-%d %H:%M:%S}" if when else visible(entry.at)
+    cycle = f" cycle {entry.cycle}" if entry.cycle is not None else ""
+    say = _WORDS.get(entry.event)
+    text = say(entry.detail) if say is not None else _other(entry.event, entry.detail)
+    return f"  {styled(at + cycle, 'dim')} {visible(shortened(text, 2 * _TEXT_CHARS))}"
+
+
+def answer_words(answer: Detail) -> str:
+    """Who gave an answer, and which: 'ann answered "y" ("checked")'."""
+    said = f"{responder_name(answer)} answered {_value(answer.get('response'))}"
+    return f"{said}, comment {_value(answer['comment'])}" if answer.get("comment") else said
+
+
+def responder_name(answer: Detail) -> str:
+    """Who answered, as far as somebody claims it."""
+    responder = answer.get("responder")
+    return str(responder.get("id")) if isinstance(responder, dict) and responder.get("id") else "somebody"
+
+
+def _value(value: Any) -> str:
+    return shortened(json.dumps(value, ensure_ascii=False), _TEXT_CHARS)
+
+
+def _answered(detail: Detail) -> str:
+    answer = detail.get("answer") or {}
+    channel = f" by {answer['channel']}" if answer.get("channel") else ""
+    return f"{answer_words(answer)} to {_question(detail)}{channel}"
+
+
+def _question(detail: Detail) -> str:
+    return f"{detail.get('name', 'question')} ({detail.get('question')})"
+
+
+def _started(detail: Detail) -> str:
+    approvals = [item for item in detail.get("approved_by") or [] if isinstance(item, dict)]
+    named = ", ".join(f"{responder_name(item)} ({item.get('question')})" for item in approvals)
+    return f"{detail.get('tool')} started" + (f", approved by {named}" if named else "")
+
+
+def _ended(detail: Detail) -> str:
+    more = f": {detail['detail']}" if detail.get("detail") else ""
+    return f"{detail.get('tool')} ended ({detail.get('outcome')}){more}"
+
+
+def _error(detail: Detail) -> str:
+    error = detail.get("error") or {}
+    return f": {error.get('type')}: {error.get('message')}" if error else ""
+
+
+def _other(event: str, detail: Detail) -> str:
+    """An event that this version does not know, or that needs no words of its own."""
+    parts = [f"{name} {_short(name, value)}" for name, value in detail.items() if value is not None]
+    return event.replace("_", " ") + (f": {', '.join(parts)}" if parts else "")
+
+
+def _short(name: str, value: Any) -> str:
+    if name == "digest" and isinstance(value, str):
+        return value[:DIGEST_SHOWN]
+    return value if isinstance(value, str) else _value(value)
+
+
+_WORDS: dict[str, Callable[[Detail], str]] = {
+    "prompt_queued": lambda detail: "prompt taken",
+    "question_asked": lambda detail: f"asked {_question(detail)}",
+    "answered": _answered,
+    "refused": lambda detail: f"refused {detail.get('what')} ({detail.get('code')}): {detail.get('reason')}",
+    "expired": lambda detail: f"nobody answered {_question(detail)} in time",
+    "question_withdrawn": lambda detail: f"withdrew {_question(detail)}",
+    "approval_void": lambda detail: f"approval of {detail.get('tool')} is void: it is not what was shown",
+    "input_final": lambda detail: f"{detail.get('tool')} will run with {_value(detail.get('input'))}",
+    "call_refused": lambda detail: f"{detail.get('tool')} refused: {detail.get('text')}",
+    "call_expired": lambda detail: f"{detail.get('tool')} did not run: its question expired",
+    "tool_started": _started,
+    "tool_ended": _ended,
+    "unknown_outcome_resolved": lambda detail: (
+        f"unknown outcome of {detail.get('tool')} resolved with {_value(detail.get('response'))}"
+    ),
+    "cycle_failed": lambda detail: f"cycle failed as a workflow: {detail.get('reason')}",
+    "stop": lambda detail: f"stop ({detail.get('reason')})",
+    "close": lambda detail: "close",
+    "turn_failed": lambda detail: f"turn failed{_error(detail)}",
+    "turn_ended": lambda detail: f"turn ended ({detail.get('stop_reason')}){_error(detail)}",
+}

@@ -1,0 +1,70 @@
+"""Which of a session's open questions an answer is for."""
+
+from typing import TYPE_CHECKING
+
+from countersign.agent_client.cli.running import UsageError
+
+if TYPE_CHECKING:
+    from countersign.agent_client.client import AgentClient
+    from countersign.agent_core.wire import Question
+
+_SHORTEST_DIGEST = 8
+
+
+class Choice:
+    """Which of a session's open questions are meant.
+
+    Args:
+        session: The session's id.
+        interrupt_id: One question; None for the only one that is open.
+        every: True for all of them.
+        digest: Beginning of the digest that the question must have.
+    """
+
+    def __init__(self, session: str, interrupt_id: str | None, every: bool, digest: str | None) -> None:
+        self.session, self._interrupt_id, self._every, self._digest = session, interrupt_id, every, digest
+
+    async def questions(self, client: "AgentClient") -> "list[Question]":
+        """The questions.
+
+        Raises:
+            UsageError: If it isn't clear which one, with those that are open.
+            AnswerRefused: If it is not open any more, or has another digest than the person saw.
+        """
+        self._check()
+        handle = client.session(self.session)
+        if self._interrupt_id is not None:
+            return [self._unchanged(await handle.question(self._interrupt_id))]
+        found = await handle.interrupts()
+        if not found:
+            raise _refused(
+                "not_interrupted",
+                f"session {self.session!r} has no open question; see: countersign show {self.session}",
+            )
+        if self._every:
+            return found
+        if len(found) > 1:
+            listed = "; ".join(f"{question.id} ({question.name})" for question in found)
+            raise UsageError(f"{len(found)} questions are open; name one, or give --all: {listed}")
+        return [self._unchanged(found[0])]
+
+    def _check(self) -> None:
+        if self._every and (self._interrupt_id is not None or self._digest is not None):
+            raise UsageError("--all goes with neither INTERRUPT_ID nor --digest; leave one out")
+        if self._digest is not None and len(self._digest) < _SHORTEST_DIGEST:
+            raise UsageError(f"--digest needs {_SHORTEST_DIGEST} or more digits")
+
+    def _unchanged(self, question: "Question") -> "Question":
+        if self._digest is not None and not question.digest.startswith(self._digest.lower()):
+            raise _refused(
+                "outdated",
+                f"question {question.id} is not the one you saw (its digest is {question.digest[:16]}); "
+                f"look again: countersign interrupts {self.session}",
+            )
+        return question
+
+
+def _refused(code: str, message: str) -> Exception:
+    from countersign.agent_core.errors import AnswerRefused
+
+    return AnswerRefused(code, message)

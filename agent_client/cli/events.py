@@ -1,0 +1,45 @@
+"""The events of a followed session as a person reads them in a shell."""
+
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+from countersign.agent_client.cli.audit import answer_words
+from countersign.agent_client.cli.cards import question_card
+from countersign.agent_client.cli.messages import message_text
+from countersign.agent_client.cli.terminal import styled, visible
+
+if TYPE_CHECKING:
+    from countersign.agent_client.events import SessionEvent
+
+
+def event_text(session: str, event: "SessionEvent", now: datetime) -> str:
+    """What happened, over as many lines as it needs."""
+    detail = event.detail
+    if event.kind == "message":
+        return message_text(detail["role"], detail["content"])
+    if event.kind == "question":
+        from countersign.agent_core.wire import Question
+
+        return "\n" + question_card(session, Question.model_validate(detail), now, colour=True) + "\n"
+    named = visible(f"{detail.get('name')} ({detail.get('id')})")
+    if event.kind == "answered":
+        return f"* {visible(answer_words(detail))} to {named}"
+    if event.kind == "withdrawn":
+        return f"* not asked any more: {named}"
+    if event.kind == "expired":
+        return f"* nobody answered in time: {named}"
+    if event.kind == "status":
+        return f"* {styled(visible(str(detail['status'])), detail['status'])}"
+    if event.kind == "away":
+        return f"* {visible(str(detail['message']))}; waiting"
+    if event.kind == "back":
+        return "* it answers again"
+    return _end_text(event)
+
+
+def _end_text(event: "SessionEvent") -> str:
+    status, error, stop_reason = (event.detail.get(name) for name in ("status", "error", "stop_reason"))
+    text = f"* ended: {styled(visible(str(status)), str(status))}"
+    if error:
+        return f"{text}: {visible(str(error['type']))}: {visible(str(error['message']))}"
+    return f"{text} ({visible(str(stop_reason))})" if stop_reason else text

@@ -1,0 +1,92 @@
+"""The command that stops a session."""
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from countersign.agent_client.cli.options import Address, AsJson, Namespace, Profile, Session
+from countersign.agent_client.cli.running import Connection, UsageError, run
+from countersign.agent_client.cli.terminal import command, print_json, styled, visible
+
+if TYPE_CHECKING:
+    from countersign.agent_client.client import AgentClient
+    from countersign.agent_client.session import SessionHandle
+    from countersign.agent_client.stopping import StopReport
+
+
+def stop(
+    session: Session,
+    *,
+    close: Annotated[bool, typer.Option("--close", help="End an open session too.")] = False,
+    terminate: Annotated[
+        bool, typer.Option("--terminate", help="Last resort: end it at once, abandon running tools. Needs no worker.")
+    ] = False,
+    reason: Annotated[
+        str | None, typer.Option(help="Why, for the history; goes with --terminate.", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+    address: Address = None,
+    namespace: Namespace = None,
+    profile: Profile = None,
+) -> None:
+    """Stop a session's turn gracefully.
+
+    Tools that run come to their end first; open questions are withdrawn. An open session takes
+    further prompts afterwards, unless --close ends it.
+    """
+
+    async def work(client: "AgentClient") -> "StopReport":
+        if reason is not None and not terminate:
+            raise UsageError("--reason goes with --terminate; leave it out, or give both")
+        handle = client.session(session)
+        return await _terminated(handle, reason) if terminate else await handle.stop_and_wait(close=close)
+
+    report = run(Connection(address, namespace, profile), as_json, work, "waiting until it has stopped …")
+    if as_json:
+        print_json(_plain(session, report))
+    else:
+        print("\n".join(_told(session, report, terminate)))
+
+
+async def _terminated(handle: "SessionHandle", reason: str | None) -> "StopReport":
+    from countersign.agent_client.stopping import StopReport, had_ended
+
+    before = await handle.summary()
+    if before.ended:
+        return had_ended(before)
+    await handle.terminate(reason or "countersign stop --terminate")
+    withdrawn = [{"id": card.get("id"), "name": card.get("name")} for card in before.questions]
+    return StopReport("stopped", "terminated", "terminated", None, withdrawn)
+
+
+def _plain(session: str, report: "StopReport") -> dict[str, Any]:
+    return {
+        "session_id": session,
+        "outcome": report.outcome,
+        "status": report.status,
+        "ended": report.ended,
+        "stop_reason": report.stop_reason,
+        "withdrawn": report.withdrawn,
+        "ran_on": report.ran_on,
+    }
+
+
+def _told(session: str, report: "StopReport", terminated: bool) -> list[str]:
+    """What happened, in lines."""
+    name = visible(session)
+    if report.outcome == "ended":
+        return [f"session {name} had ended already ({visible(report.status)}); nothing to stop"]
+    if report.outcome == "idle":
+        lines = [f"session {name} ran nothing; nothing to stop"]
+    elif report.stop_reason in ("cancelled", None):
+        lines = [f"{'terminated' if terminated else 'stopped'} session {name}"]
+    else:
+        lines = [f"session {name} was done before the stop took hold ({visible(report.stop_reason)})"]
+    lines += [f"  withdrawn: {visible(str(item['name']))} ({visible(str(item['id']))})" for item in report.withdrawn]
+    lines += [f"  ran to its end: {visible(tool)}" for tool in report.ran_on]
+    if terminated and not report.withdrawn:
+        lines.append("  a tool that was running may have finished; nobody recorded it")
+    lines.append(f"  now: {styled(visible(report.status), report.status)}")
+    if report.ended is None:
+        lines.append(f"  it takes further prompts; to end it: {command('stop', session, '--close')}")
+    return lines

@@ -1,0 +1,92 @@
+"""Tables of sessions and of questions; ids are never cut, colours vanish in pipes and with NO_COLOR."""
+
+import sys
+from collections.abc import Sequence
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Literal
+
+from countersign.agent_client.cli.cards import card_calls, distance, parsed_moment
+from countersign.agent_client.cli.terminal import has_colours, rich_style, visible
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+    from countersign.agent_client.listing import SessionSummary
+    from countersign.agent_client.waiting import WaitingSession
+
+_IDS, _WHOLE_CHARS = ("session", "id"), 40
+
+Cell = tuple[str, str]
+"""A text, and its style's name or ""."""
+
+_WIDE_CHARS = 1_000
+"""Into a pipe, a row stays on one line."""
+
+
+def print_table(titles: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
+    """A table on standard output."""
+    console().print(table(titles, rows))
+
+
+def console() -> "Console":
+    """Standard output as rich draws on it: no markup, and no styles where there should be none."""
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() else _WIDE_CHARS
+    colours: Literal["auto"] | None = "auto" if has_colours() else None
+    return Console(markup=False, highlight=False, emoji=False, width=width, color_system=colours)
+
+
+def table(titles: Sequence[str], rows: Sequence[Sequence[Cell]]) -> "Table":
+    """A table as rich draws it; whatever its cells hold is shown as text."""
+    from rich.table import Table
+    from rich.text import Text
+
+    found = Table(box=None, pad_edge=False, header_style="bold")
+    for place, title in enumerate(titles):
+        longest = max((len(visible(row[place][0])) for row in rows), default=0)
+        # An id on one line can be copied; one that would take half of the terminal is folded, never cut.
+        found.add_column(title, overflow="fold", no_wrap=title in _IDS and longest <= _WHOLE_CHARS)
+    for row in rows:
+        found.add_row(*(Text(visible(text), style=rich_style(style)) for text, style in row))
+    return found
+
+
+SESSION_TITLES = ("session", "agent", "status", "open questions", "started", "ended")
+
+
+def session_row(session: "SessionSummary", now: datetime) -> list[Cell]:
+    """A session as a row."""
+    names = ", ".join(str(card.get("name")) for card in session.questions)
+    return [
+        (session.session_id, ""),
+        (session.agent or "?", ""),
+        (session.status, session.status),
+        (f"{len(session.questions)}: {names}" if names else "", ""),
+        (distance(session.started_at, now), "dim"),
+        (distance(session.ended_at, now) if session.ended_at else "", "dim"),
+    ]
+
+
+QUESTION_TITLES = ("session", "question", "would run", "asked", "deadline", "id")
+
+
+def question_rows(session: "WaitingSession", now: datetime) -> list[list[Cell]]:
+    """A session's open questions as rows."""
+    return [
+        [
+            (session.session_id, ""),
+            (str(card.get("name") or ""), "waiting"),
+            (card_calls(card), ""),
+            (_when(card.get("asked_at"), now), "dim"),
+            (_when(card.get("deadline"), now), "dim"),
+            (str(card.get("id") or ""), "dim"),
+        ]
+        for card in session.questions
+    ]
+
+
+def _when(at: Any, now: datetime) -> str:
+    when = parsed_moment(at if isinstance(at, str) else None)
+    return distance(when, now) if when else str(at or "")

@@ -1,0 +1,159 @@
+"""Following one session: what happens to it, as a stream of events, from its queries."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Literal
+
+from temporalio.client import Client
+
+from countersign.agent_client.ending import result_of
+from countersign.agent_client.errors import AgentRunError, ConnectionFailedError, NoWorkerError, SessionEndedError
+from countersign.agent_client.reading import SessionReader
+from countersign.agent_client.sending import backoff_s
+from countersign.agent_core.json_values import JsonObject
+from countersign.agent_core.messages import Message
+from countersign.agent_core.wire import AuditEntry, Question
+
+EventKind = Literal["status", "message", "question", "answered", "withdrawn", "expired", "away", "back", "ended"]
+
+_AUDITED: dict[str, EventKind] = {"answered": "answered", "question_withdrawn": "withdrawn", "expired": "expired"}
+_CHANGES_WITH = ("status", "since", "turn", "cycle", "open_questions", "queued_prompts", "ended")
+"""What the status query says whenever anything has happened; while it stays, nothing else is asked."""
+
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 1.0
+_RESULT_PATIENCE = timedelta(seconds=10)
+
+
+@dataclass(frozen=True)
+class SessionEvent:
+    """One thing that happened.
+
+    Attributes:
+        kind: "status" (it runs, waits, is idle), "message", "question" (a `Question`), "answered",
+            "withdrawn", "expired", "away" (no worker or no server; it is waited for), "back", "ended".
+        detail: What there is to it, plain JSON.
+    """
+
+    kind: EventKind
+    detail: JsonObject = field(default_factory=dict)
+
+    def as_json(self) -> JsonObject:
+        """As one plain object: `{"event": kind, ...}`."""
+        return {"event": self.kind, **self.detail}
+
+
+async def followed(temporal: Client, reader: SessionReader, tail: int | None) -> AsyncIterator[SessionEvent]:
+    """See `SessionHandle.follow`."""
+    view, away, pauses = _View(tail), False, backoff_s(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+    await reader.summary()  # one that never was is an error, not something to wait for
+    while True:
+        try:
+            events, ended = await view.changes(reader)
+        except (NoWorkerError, ConnectionFailedError) as error:
+            if (end := await _ended_unasked(temporal, reader)) is not None:
+                yield end
+                return
+            if not away:
+                away = True
+                yield SessionEvent("away", {"message": str(error)})
+            await asyncio.sleep(_LONGEST_PAUSE_S)
+            continue
+        if away:
+            away = False
+            yield SessionEvent("back")
+        for event in events:
+            yield event
+        if ended:
+            yield await _end(temporal, reader)
+            return
+        if events:
+            pauses = backoff_s(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+        await asyncio.sleep(next(pauses))
+
+
+class _View:
+    """What was told of a session so far.
+
+    Args:
+        tail: Messages to begin with; None for all.
+    """
+
+    def __init__(self, tail: int | None) -> None:
+        self._tail = tail
+        self._seen: JsonObject | None = None
+        self._messages = 0
+        self._questions: set[str] = set()
+        self._last_line: AuditEntry | None = None
+
+    async def changes(self, reader: SessionReader) -> tuple[list[SessionEvent], bool]:
+        """What has happened since the last time, and whether the session has ended."""
+        status = await reader.status()
+        seen = {name: status[name] for name in _CHANGES_WITH}
+        ended = status["ended"] is not None
+        if seen == self._seen:
+            return [], ended
+        first = self._messages
+        if self._seen is None and self._tail is not None:
+            first = max(0, await reader.message_count() - self._tail)
+        # Everything is fetched before anything counts as told: a worker may go away in between.
+        messages = [message async for message in reader.transcript(first)]
+        if not messages:  # a hook may have rewritten the conversation, shorter
+            first = min(first, await reader.message_count())
+        audit, questions = await reader.audit(), await reader.interrupts()
+        events = [*self._audited(audit), *_spoken(messages, first), *self._asked(questions)]
+        if not ended and (self._seen is None or self._seen["status"] != status["status"]):
+            events.append(SessionEvent("status", {"status": status["status"], "since": status["since"]}))
+        self._seen, self._messages = seen, first + len(messages)
+        self._questions = {question.id for question in questions}
+        self._last_line = audit[-1] if audit else None
+        return events, ended
+
+    def _audited(self, audit: list[AuditEntry]) -> list[SessionEvent]:
+        """What the audit trail's new lines say of questions; nothing the first time."""
+        if self._seen is None:
+            return []
+        begin = max((index + 1 for index, line in enumerate(audit) if line == self._last_line), default=0)
+        return [_told(line) for line in audit[begin:] if line.event in _AUDITED]
+
+    def _asked(self, questions: list[Question]) -> list[SessionEvent]:
+        fresh = [question for question in questions if question.id not in self._questions]
+        return [SessionEvent("question", question.model_dump(mode="json")) for question in fresh]
+
+
+def _spoken(messages: list[Message], first: int) -> list[SessionEvent]:
+    return [
+        SessionEvent("message", {"index": first + place, "role": message["role"], "content": message["content"]})
+        for place, message in enumerate(messages)
+    ]
+
+
+def _told(line: AuditEntry) -> SessionEvent:
+    answer: Any = line.detail.get("answer") or {}
+    told: JsonObject = {"id": line.detail.get("question"), "name": line.detail.get("name"), "at": line.at}
+    if line.event == "answered":
+        told |= {name: answer.get(name) for name in ("response", "responder", "comment", "channel")}
+    return SessionEvent(_AUDITED[line.event], told)
+
+
+async def _ended_unasked(temporal: Client, reader: SessionReader) -> SessionEvent | None:
+    """The end of a session that has no worker any more to ask; None if it goes on, or nobody can say."""
+    try:
+        return await _end(temporal, reader) if (await reader.summary()).ended else None
+    except ConnectionFailedError:
+        return None
+
+
+async def _end(temporal: Client, reader: SessionReader) -> SessionEvent:
+    """How it ended: from its workflow's result, which needs no worker."""
+    told: JsonObject = {"status": (await reader.summary()).status, "stop_reason": None, "error": None}
+    try:
+        result = await result_of(temporal, reader.id, _RESULT_PATIENCE)
+        told["stop_reason"] = result.stop_reason
+        told["error"] = result.error.model_dump() if result.error else None
+    except AgentRunError as error:
+        told["error"] = {"type": error.error_type, "message": error.detail}
+    except SessionEndedError:
+        pass  # cancelled or terminated: its status says it
+    return SessionEvent("ended", told)

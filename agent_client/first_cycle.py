@@ -1,0 +1,75 @@
+"""Whether a session that was just started gets going: a mistyped agent or a missing worker shows at once."""
+
+import asyncio
+from datetime import UTC, datetime, timedelta
+from itertools import repeat
+
+from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus
+from temporalio.service import RPCError
+
+from countersign.agent_client.errors import AgentRunError, NoWorkerError
+from countersign.agent_client.reading import SessionReader
+from countersign.agent_client.sending import paused
+from countersign.agent_client.workers import how_to_start, nobody_polls
+
+PATIENCE = timedelta(seconds=1.5)
+_PAUSE_S = 0.04
+_ANSWERED_EVENTS = 4
+"""Events of a cycle whose first workflow task is done; what comes after it is the agent's doing."""
+
+
+async def trouble_at_start(
+    temporal: Client, reader: SessionReader, task_queue: str, patience: timedelta = PATIENCE
+) -> str | None:
+    """Look after a session that was just started, only as long as needed.
+
+    Args:
+        temporal: Temporal's client.
+        reader: The session, started a moment ago.
+        task_queue: Its workers' queue.
+        patience: How long at most.
+
+    Returns:
+        That no worker takes it, with the next step; None if its first cycle is on its way, or if that
+        is not known yet.
+
+    Raises:
+        AgentRunError: The turn has failed already, for instance because no worker knows the agent.
+    """
+    started_at = datetime.now(UTC)
+    if await nobody_polls(temporal, task_queue):
+        return _waits(reader.id, task_queue, f"no worker polls task queue {task_queue!r}")
+    try:
+        async with asyncio.timeout(patience.total_seconds()):
+            async for _ in paused(repeat(_PAUSE_S)):
+                if await _under_way(temporal, reader):
+                    return None
+    except (TimeoutError, NoWorkerError):
+        if await nobody_polls(temporal, task_queue, started_at):
+            why = f"no worker of task queue {task_queue!r} took it (killed, busy, or no current build)"
+            return _waits(reader.id, task_queue, why)
+    return None
+
+
+async def _under_way(temporal: Client, reader: SessionReader) -> bool:
+    """True once the first cycle has got as far as the agent's first effect, or has ended well."""
+    cycle = await _first_cycle(temporal, reader.id)
+    if cycle is None:
+        return False
+    if cycle.status == WorkflowExecutionStatus.RUNNING:
+        return cycle.history_length > _ANSWERED_EVENTS
+    status = await reader.status()
+    if status["error"] is not None:
+        raise AgentRunError(reader.id, status["error"]["type"], status["error"]["message"])
+    return bool(status["cycle"])
+
+
+async def _first_cycle(temporal: Client, session_id: str) -> WorkflowExecutionDescription | None:
+    try:
+        return await temporal.get_workflow_handle(f"{session_id}/cycle-1").describe()
+    except RPCError:
+        return None
+
+
+def _waits(session_id: str, task_queue: str, why: str) -> str:
+    return f"{why}: session {session_id!r} waits for one; {how_to_start(task_queue)}"

@@ -1,0 +1,76 @@
+"""Whether a worker serves a task queue, from the server's list of those who poll it; and how to start one."""
+
+from datetime import UTC, datetime, timedelta
+
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus
+from temporalio.service import RPCError
+
+from countersign.agent_client.errors import NoWorkerError
+
+DEFAULT_TASK_QUEUE = "countersign"
+
+POLL_LASTS = timedelta(seconds=75)
+"""An idle worker polls anew after a minute: one that was not seen for longer is gone. The server lists it for five."""
+
+CLOCKS_DIFFER = timedelta(seconds=2)
+"""The server's clock says when a worker polled, this machine's when it was asked."""
+
+_RPC_TIMEOUT = timedelta(seconds=5)
+
+
+async def last_poll(temporal: Client, task_queue: str) -> datetime | None:
+    """When a worker last polled a task queue for workflows, as far as the server knows.
+
+    Returns:
+        The time of the last poll; None if nobody polls. A server that does not say counts as polled
+        now: whoever asks wants to know that there is surely no worker.
+    """
+    request = DescribeTaskQueueRequest(
+        namespace=temporal.namespace,
+        task_queue=TaskQueue(name=task_queue),
+        task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+    )
+    now = datetime.now(UTC)
+    try:
+        answer = await temporal.workflow_service.describe_task_queue(request, timeout=_RPC_TIMEOUT)
+    except RPCError:
+        return now
+    polls = [poller.last_access_time.ToDatetime(tzinfo=UTC) for poller in answer.pollers]
+    newest = max(polls, default=None)
+    return None if newest is None or now - newest > POLL_LASTS else newest
+
+
+async def nobody_polls(temporal: Client, task_queue: str, since: datetime | None = None) -> bool:
+    """True if surely no worker serves a task queue.
+
+    Args:
+        temporal: Temporal's client.
+        task_queue: The queue.
+        since: When something was put into it that a worker would have taken at once: whoever has not
+            polled since then did not take it, and was killed. None to believe the server's list.
+    """
+    seen = await last_poll(temporal, task_queue)
+    return seen is None or (since is not None and seen < since - CLOCKS_DIFFER)
+
+
+def no_worker(seen: WorkflowExecutionDescription) -> NoWorkerError:
+    """The error for a session that can't be asked because no worker answers, with the next step."""
+    ended = seen.status not in (None, WorkflowExecutionStatus.RUNNING)
+    what = (
+        f"session {seen.id!r} has ended ({str(seen.status.name).lower()}), and reading its conversation needs a worker"
+        if ended and seen.status is not None
+        else f"no worker answers for session {seen.id!r}, which is safe and goes on when one runs"
+    )
+    return NoWorkerError(f"{what}; {how_to_start(seen.task_queue)}")
+
+
+def how_to_start(task_queue: str) -> str:
+    """How to start a worker for a task queue."""
+    flag = "" if task_queue == DEFAULT_TASK_QUEUE else f" --task-queue {task_queue}"
+    return (
+        f"start one with: python -m countersign.worker --agents <module>{flag} "
+        f"(or, to develop: countersign dev --agents <module>{flag})"
+    )

@@ -1,0 +1,168 @@
+"""The commands that answer and prompt: words that refuse, every offered answer, and receipts that say what was done."""
+
+import json
+import shlex
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.client.test_sessions import SOON
+
+from countersign.agent_client.answers import denial_block
+from countersign.agent_client.cli.cards import question_card
+from countersign.agent_core.interrupts import approves, is_refusal
+from countersign.agent_core.messages import message_text
+from countersign.agent_core.wire import Question, ShownCall
+
+
+def question(**fields):
+    """A question about one call."""
+    calls = [ShownCall(index=0, tool_use_id="t", tool="delete", input={"path": "a"})]
+    return Question(id="int-1", name="really", digest="a" * 64, calls=calls, **fields)
+
+
+@given(st.text().filter(str.strip), st.sampled_from(["n", "no", "nein", "reject", "y", ""]))
+def test_a_refusal_with_words_never_approves(words, refusal):
+    """Whatever the words and whatever the question calls its refusal."""
+    sent = denial_block(question(answers={"approve": "ja", "deny": refusal}), words)["interruptResponse"]
+    assert not approves(sent["response"])
+    assert is_refusal(sent["response"])
+    assert sent["response"].endswith(words)
+    assert sent["digest"] == "a" * 64
+
+
+@pytest.mark.parametrize("answers", [{"deny": False}, {"deny": {"go": False}}, {}])
+def test_a_refusal_that_is_not_text_takes_no_words(answers):
+    """The asker would not understand them."""
+    with pytest.raises(ValueError, match="respond"):
+        denial_block(question(answers=answers), "no")
+
+
+def test_a_reason_of_nothing_is_refused():
+    """An empty one is a slip."""
+    with pytest.raises(ValueError, match="empty"):
+        denial_block(question(), " ")
+
+
+async def test_the_reason_of_a_denial_reaches_the_model(served, shell):
+    """And the receipt says that it was denied."""
+    session = await served.start("truster", "delete a")
+    await session.wait_for_questions(SOON)
+    got = await shell("deny", session.id, "--reason", "keep the logs of May")
+    assert got.stdout.startswith("denied: ")
+    assert "n: keep the logs of May" in message_text((await session.result()).message)
+
+
+async def test_a_reason_for_a_question_with_answers_of_its_own_is_wrong_usage(served, shell):
+    """Exit code 2, and what to do instead."""
+    session = await served.start("asker", "delete a")
+    await session.wait_for_questions(SOON)
+    assert "respond" in (await shell("deny", session.id, "--reason", "no", code=2)).stderr
+    await session.stop()
+
+
+async def test_every_offered_answer_is_a_command_that_works(served, shell):
+    """What the card says of trust does trust, bound to the digest."""
+    session = await served.start("truster", "delete a", lifetime="open")
+    await session.wait_for_questions(SOON)
+    card = (await shell("interrupts", session.id)).stdout.splitlines()
+    line = card[card.index("  to trust") + 1]
+    assert "--digest" in line
+    got = await shell(*shlex.split(line)[1:], "--as", "bob")
+    assert got.stdout.startswith("answered: ")
+    assert (await session.invoke("delete b")).stop_reason == "end_turn"  # trusted: not asked again
+    await session.close()
+
+
+ODD = ["", "-x", "\x1b[1A", "a\u202eb", -1, 0, None, True, {"result": "it's done"}, ["a b"], "two words", 'say "yes"']
+
+
+@pytest.mark.parametrize("answer", ODD, ids=repr)
+async def test_an_offered_answer_keeps_its_type_through_the_shell(answer, served, shell):
+    """Pasted from the card, what arrives is what was offered; it refuses, for only {"go": true} approves."""
+    session = await served.start("asker", "delete a")
+    (asked,) = await session.wait_for_questions(SOON)
+    offered = asked.model_copy(update={"answers": {"odd": answer}})
+    lines = question_card(session.id, offered, datetime.now(UTC)).splitlines()
+    await shell(*shlex.split(lines[lines.index("  to odd") + 1])[1:])
+    (line,) = [entry for entry in await session.audit() if entry.event == "answered"]
+    assert json.dumps(line.detail["answer"]["response"]) == json.dumps(answer)
+
+
+async def test_the_only_open_question_is_answered_without_its_id(served, shell):
+    """`respond SESSION VALUE`."""
+    session = await served.start("asker", "delete a")
+    await session.wait_for_questions(SOON)
+    await shell("respond", session.id, '{"go": true}', "--json-value")
+    assert message_text((await session.result()).message) == "deleted a"
+
+
+async def test_an_id_without_a_value_is_not_taken_for_one(served, shell):
+    """A forgotten VALUE must not become an answer."""
+    session = await served.start("asker", "delete a b")
+    first, second = await session.wait_for_questions(SOON)
+    assert "VALUE is missing" in (await shell("respond", session.id, first.id, code=2)).stderr
+    which = (await shell("respond", session.id, "yes", code=2)).stderr
+    assert first.id in which and second.id in which
+    assert "quote" in (await shell("respond", session.id, first.id, "two", "words", code=2)).stderr
+    assert len(await session.interrupts()) == 2
+    await session.stop()
+
+
+async def test_a_second_answer_is_told_who_was_first(served, shell):
+    """The session's own refusal, not just that the question is gone."""
+    session = await served.start("asker", "delete a b", resume="all")
+    first, _ = await session.wait_for_questions(SOON)
+    assert (await shell("approve", session.id, first.id, "--as", "ann")).stdout.startswith("approved: ")
+    for words in (("respond", session.id, first.id, "n"), ("deny", session.id, first.id)):
+        assert "already answered by ann" in (await shell(*words, code=1)).stderr
+    again = ("respond", session.id, first.id, '{"go": true}', "--json-value", "--digest", first.digest[:16])
+    assert "recorded before" in (await shell(*again)).stdout
+    await session.stop()
+
+
+async def test_a_further_prompt_is_queued_or_waited_for(served, shell):
+    """With --wait, the command prints how the loop stopped."""
+    session = await served.start("asker", "hello", lifetime="open")
+    assert "you said: again" in (await shell("prompt", session.id, "again", "--wait")).stdout
+    assert (await shell("prompt", session.id, "delete a")).stdout == "queued\n"
+    await session.wait_for_questions(SOON)
+    assert "waits for answers" in (await shell("prompt", session.id, "more", code=1)).stderr
+    await session.stop_and_wait(close=True)
+    assert "has ended" in (await shell("prompt", session.id, "more", code=1)).stderr
+
+
+async def test_a_prompt_comes_from_standard_input(served, served_queue, shell):
+    """ "-" reads it; the last line break is the shell's."""
+    got = await shell("start", "asker", "-", "--wait", "--json", "--task-queue", served_queue, given="two\nlines\n")
+    assert message_text(json.loads(got.stdout)["message"]) == "you said: two\nlines"
+
+
+async def test_a_session_of_one_turn_takes_no_further_prompt(served, shell):
+    """It says how to start one that does."""
+    session = await served.start("asker", "delete a")
+    await session.wait_for_questions(SOON)
+    assert "--open" in (await shell("prompt", session.id, "more", code=1)).stderr
+    await session.stop()
+
+
+async def test_a_mistyped_agent_fails_at_once(served, served_queue, shell):
+    """Though nobody waits for the result; an open session says how to end it."""
+    error = (await shell("start", "askr", "hello", "--task-queue", served_queue, code=1)).stderr
+    assert "no agent named 'askr'" in error
+    stays = (await shell("start", "askr", "hello", "--open", "--task-queue", served_queue, code=1)).stderr
+    assert "stop askr-" in stays and "--close" in stays
+
+
+async def test_the_audit_is_told_in_plain_words(served, shell):
+    """Who answered what; no reprs of Python, no digest of 64 digits."""
+    session = await served.start("asker", "delete a")
+    (asked,) = await session.wait_for_questions(SOON)
+    await shell("approve", session.id, "--as", "ann", "--comment", "fine")
+    await session.result()
+    audit = (await shell("show", session.id)).stdout.split("audit")[1]
+    assert f'ann answered {{"go": true}}, comment "fine" to really ({asked.id})' in audit
+    assert f"delete started, approved by ann ({asked.id})" in audit
+    assert "{'" not in audit and "None" not in audit
+    assert asked.digest not in audit

@@ -1,0 +1,117 @@
+"""Sessions that no worker serves: said soon, with the next step, and shown as far as the server knows them."""
+
+import json
+from datetime import UTC, datetime
+
+import pytest
+from tests.client.conftest import start_bare
+
+from countersign.agent_client import NoWorkerError
+from countersign.agent_client.workers import last_poll, nobody_polls
+from countersign.agent_core.wire import MEMO_QUESTIONS
+
+CARD = {
+    "id": "int-3-0-0123456789abcdef",
+    "name": "really",
+    "calls": [{"tool": "delete", "input": '{"path":"a"}'}],
+    "reason": "for ever",
+    "digest": "a" * 64,
+    "answers": {"approve": "y", "deny": "n"},
+    "asked_at": "2026-01-02T03:04:05+00:00",
+    "deadline": None,
+}
+
+
+@pytest.fixture
+async def left(unserved):
+    """A session that waits, as a worker that is gone has left it."""
+    name = await start_bare(unserved.temporal, unserved.task_queue, memo={MEMO_QUESTIONS: [CARD]})
+    yield unserved.session(name)
+    await unserved.temporal.get_workflow_handle(name).terminate()
+
+
+async def test_the_server_knows_who_polls(served, unserved):
+    """A worker that waits for tasks is seen; a queue that nobody polls is told apart."""
+    assert await last_poll(unserved.temporal, unserved.task_queue) is None
+    assert await nobody_polls(unserved.temporal, unserved.task_queue)
+    await (await served.start("asker", "hello")).result()
+    assert not await nobody_polls(served.temporal, served.task_queue)
+
+
+async def test_who_has_not_polled_since_did_not_take_it(served):
+    """A worker that was killed stays on the server's list for minutes."""
+    await (await served.start("asker", "hello")).result()
+    assert await nobody_polls(served.temporal, served.task_queue, datetime(2100, 1, 1, tzinfo=UTC))
+
+
+async def test_a_query_without_a_worker_names_the_commands_that_start_one(left):
+    """With the task queue, and long before the query's own time is over."""
+    with pytest.raises(NoWorkerError) as caught:
+        await left.status()
+    queue = (await left.summary()).task_queue
+    assert f"python -m countersign.worker --agents <module> --task-queue {queue}" in str(caught.value)
+    assert "countersign dev --agents <module>" in str(caught.value)
+
+
+async def test_questions_are_shown_in_the_short_form(left, shell):
+    """Said to be that; without commands to approve what was not shown whole."""
+    got = await shell("interrupts", left.id)
+    assert "no worker answers" in got.stderr
+    assert "short form" in got.stderr
+    assert "would run delete" in got.stdout
+    assert "approve" not in got.stdout
+
+
+async def test_programs_are_told_that_a_card_is_the_short_form(left, shell):
+    """Its input is cut text, not the value that would run."""
+    (card,) = json.loads((await shell("interrupts", left.id, "--json")).stdout)
+    assert (card["id"], card["short"]) == (CARD["id"], True)
+
+
+async def test_show_tells_status_and_questions_from_the_memo(left, shell):
+    """No conversation and no audit, and it says so."""
+    got = await shell("show", left.id)
+    assert "short form" in got.stderr
+    assert "waiting" in got.stdout
+    assert CARD["id"] in got.stdout
+    plain = json.loads((await shell("show", left.id, "--json")).stdout)
+    assert (plain["short"], plain["transcript"], plain["status"]["status"]) == (True, None, "waiting")
+
+
+async def test_of_an_ended_session_it_says_that_reading_needs_a_worker(unserved, shell):
+    """It does not promise that the session goes on."""
+    session = await unserved.start("asker", "hello")
+    await session.terminate("test")
+    got = await shell("show", session.id)
+    assert "has ended (terminated), and reading its conversation needs a worker" in got.stderr
+    assert "terminated" in got.stdout
+
+
+async def test_an_approval_without_a_worker_exits_with_3(left, shell):
+    """Nobody could confirm it."""
+    assert "no worker answers" in (await shell("approve", left.id, code=3)).stderr
+
+
+async def test_a_start_without_a_worker_succeeds_and_says_so(unserved, shell):
+    """The id alone on standard output; the rest on standard error."""
+    got = await shell("start", "asker", "hello", "--task-queue", unserved.task_queue)
+    assert got.stdout.strip().startswith("asker-")
+    assert got.stdout.count("\n") == 1
+    assert f"no worker polls task queue '{unserved.task_queue}'" in got.stderr
+    await unserved.session(got.stdout.strip()).terminate("test")
+
+
+async def test_a_program_finds_the_warning_in_what_it_parses(unserved, shell):
+    """Not beside it."""
+    got = await shell("start", "asker", "hello", "--json", "--task-queue", unserved.task_queue)
+    told = json.loads(got.stdout)
+    assert "no worker polls" in told["warning"]
+    assert got.stderr == ""
+    await unserved.session(told["session_id"]).terminate("test")
+
+
+async def test_a_stop_without_a_worker_is_sent_and_takes_effect_later(left, shell):
+    """Exit code 3: it has not stopped yet."""
+    assert "takes effect then" in (await shell("stop", left.id, code=3)).stderr
+    events = (await left._temporal.get_workflow_handle(left.id).fetch_history()).events
+    assert any(event.workflow_execution_signaled_event_attributes.signal_name == "stop" for event in events)

@@ -1,0 +1,84 @@
+"""Stopping: waited for, and told what became of questions and tools."""
+
+import asyncio
+import json
+
+import pytest
+from tests.client.test_sessions import SOON
+
+from countersign.agent_client import SessionNotFoundError
+
+
+async def test_a_stop_withdraws_questions_and_leaves_an_open_session_idle(served, shell):
+    """It takes further prompts, and the next stop has nothing to do."""
+    session = await served.start("asker", "delete a", lifetime="open")
+    (question,) = await session.wait_for_questions(SOON)
+    got = await shell("stop", session.id)
+    assert f"withdrawn: really ({question.id})" in got.stdout
+    assert "now: idle" in got.stdout
+    assert "nothing to stop" in (await shell("stop", session.id)).stdout
+    assert (await session.invoke("hello")).stop_reason == "end_turn"
+    assert "now: closed" in (await shell("stop", session.id, "--close")).stdout
+    assert "had ended already (closed)" in (await shell("stop", session.id)).stdout
+
+
+async def test_a_stop_waits_for_the_tools_that_run(served, tmp_path):
+    """They come to their end, and the report names them."""
+    session = await served.start("asker", f"hold {tmp_path / 'go'}")
+    await until_tool_runs(served, session)
+    stopping = asyncio.ensure_future(session.stop_and_wait())
+    await until_stop_is_noted(session)
+    assert not stopping.done()
+    (tmp_path / "go").touch()
+    report = await asyncio.wait_for(stopping, 30)
+    assert (report.outcome, report.stop_reason, report.ran_on) == ("stopped", "cancelled", ["hold"])
+    assert report.ended == "completed"
+
+
+async def until_tool_runs(client, session):
+    """Wait until the first cycle's tool has begun."""
+    cycle = client.temporal.get_workflow_handle(f"{session.id}/cycle-1")
+    await session.trouble_at_start(client.task_queue)
+    async with asyncio.timeout(30):
+        while not any(
+            activity.activity_type.name == "hold"
+            for activity in (await cycle.describe()).raw_description.pending_activities
+        ):
+            await asyncio.sleep(0.05)
+
+
+async def until_stop_is_noted(session):
+    """Wait until the stop stands in the audit trail."""
+    async with asyncio.timeout(30):
+        while all(entry.event != "stop" for entry in await session.audit()):
+            await asyncio.sleep(0.05)
+
+
+async def test_terminate_is_the_last_resort_and_keeps_its_reason(served, shell):
+    """At once; open questions are gone."""
+    session = await served.start("asker", "delete a")
+    (question,) = await session.wait_for_questions(SOON)
+    told = json.loads((await shell("stop", session.id, "--terminate", "--reason", "it hangs", "--json")).stdout)
+    assert (told["outcome"], told["status"]) == ("stopped", "terminated")
+    assert [item["id"] for item in told["withdrawn"]] == [question.id]
+    last = (await served.temporal.get_workflow_handle(session.id).fetch_history()).events[-1]
+    assert last.workflow_execution_terminated_event_attributes.reason == "it hangs"
+
+
+async def test_only_sessions_are_terminated(served):
+    """A cycle's id, or that of anybody's workflow, is no session's."""
+    session = await served.start("asker", "delete a")
+    await session.wait_for_questions(SOON)
+    with pytest.raises(SessionNotFoundError, match="AgentCycle"):
+        await served.session(f"{session.id}/cycle-1").terminate("test")
+    await session.stop()
+
+
+async def test_a_reason_without_terminate_is_wrong_usage(shell):
+    """A graceful stop has no place for it."""
+    assert "--terminate" in (await shell("stop", "s", "--reason", "x", code=2)).stderr
+
+
+async def test_stopping_what_never_was_exits_with_3(shell):
+    """As everywhere."""
+    await shell("stop", "no-such-session", code=3)

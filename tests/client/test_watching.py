@@ -1,0 +1,187 @@
+"""Following one session and watching them all: everything that happens, once, in order."""
+
+import asyncio
+import json
+import os
+import pty
+import signal
+import sys
+import termios
+import uuid
+from datetime import UTC, datetime
+
+import pytest
+from tests.client.test_sessions import SOON
+
+from countersign.agent_client import SessionNotFoundError, SessionSummary
+from countersign.agent_client.fleet import changed
+
+COMMAND = [sys.executable, "-c", "from countersign.agent_client.cli import main; main()"]
+SHOW_CURSOR = "\x1b[?25h"
+
+
+async def kinds_until_the_end(session, on_question=None):
+    """The kinds of a session's events, in order."""
+    seen = []
+    async with asyncio.timeout(30):
+        async for event in session.follow():
+            seen.append(event)
+            if event.kind == "question" and on_question is not None:
+                await on_question(event)
+    return seen
+
+
+async def test_a_followed_session_tells_messages_questions_answers_and_its_end(served):
+    """Each message and each question once; who answered, and what."""
+    session = await served.start("asker", "delete a")
+    seen = await kinds_until_the_end(session, lambda event: session.approve(event.detail["id"], responder="ann"))
+    messages = [event.detail["index"] for event in seen if event.kind == "message"]
+    assert messages == [0, 1, 2, 3]
+    told = [event.kind for event in seen if event.kind not in ("message", "status")]
+    assert told == ["question", "answered", "ended"]
+    answered = next(event.detail for event in seen if event.kind == "answered")
+    assert (answered["response"], answered["responder"]) == ({"go": True}, {"id": "ann"})
+    assert seen[-1].detail == {"status": "closed", "stop_reason": "end_turn", "error": None}
+
+
+async def test_a_withdrawn_question_is_told(served):
+    """Nobody goes on waiting for an answer that can't come."""
+    session = await served.start("asker", "delete a")
+    seen = await kinds_until_the_end(session, lambda event: session.stop())
+    assert [event.kind for event in seen if event.kind in ("question", "withdrawn")] == ["question", "withdrawn"]
+    assert seen[-1].detail["stop_reason"] == "cancelled"
+
+
+async def test_a_failed_session_ends_with_its_error(served):
+    """Type and text, from the workflow's result."""
+    seen = await kinds_until_the_end(await served.start("asker", "fail"))
+    assert seen[-1].kind == "ended"
+    assert seen[-1].detail["status"] == "failed"
+    assert "the model refused it" in seen[-1].detail["error"]["message"]
+
+
+async def test_following_begins_with_as_many_messages_as_wanted(served):
+    """Of a long conversation only the end."""
+    session = await served.start("asker", "hello")
+    await session.result()
+    seen = [event.detail["index"] async for event in session.follow(tail=1) if event.kind == "message"]
+    assert seen == [1]
+
+
+async def test_a_worker_that_is_away_is_told_once_and_waited_for(unserved, lab):
+    """Then the session goes on, and nothing is missing."""
+    session = await unserved.start("asker", "hello")
+    kinds = []
+    async with asyncio.timeout(60):
+        async for event in session.follow():
+            kinds.append(event.kind)
+            if kinds == ["away"]:
+                await asyncio.to_thread(lab.worker, "tests.client.served_agents", unserved.task_queue)
+    assert kinds[:2] == ["away", "back"]
+    assert kinds.count("away") == 1
+    assert kinds.count("message") == 2
+    assert kinds[-1] == "ended"
+
+
+async def test_a_terminated_session_ends_without_a_worker(unserved):
+    """Its end is the server's to tell."""
+    session = await unserved.start("asker", "hello")
+    await session.terminate("test")
+    assert [event.detail["status"] async for event in session.follow() if event.kind == "ended"] == ["terminated"]
+
+
+async def test_a_session_that_never_was_is_not_waited_for(served):
+    """A mistyped id is an error."""
+    with pytest.raises(SessionNotFoundError):
+        await anext(aiter(served.session("no-such-session").follow()))
+
+
+async def test_the_command_follows_to_the_question_and_to_the_end(served, shell):
+    """The card with its commands; then, after the answer, who gave it."""
+    session = await served.start("truster", "delete a")
+    asked = (await shell("watch", session.id, "--until-question")).stdout
+    (question,) = await session.interrupts()
+    assert f"countersign approve {session.id} {question.id} --digest {question.digest[:16]}" in asked
+    watching = asyncio.ensure_future(shell("watch", session.id, "--tail", "0"))
+    await session.answer((question.id, "n: keep it"))
+    told = (await watching).stdout
+    assert "keep it" in told
+    assert "ended: closed (end_turn)" in told
+
+
+async def test_the_command_prints_json_lines(served, shell):
+    """An object a line, each with its kind; a failed session is exit code 1."""
+    session = await served.start("asker", "fail")
+    got = await shell("watch", session.id, "--json", code=1)
+    lines = [json.loads(line) for line in got.stdout.splitlines()]
+    assert lines[-1]["event"] == "ended"
+    assert lines[-1]["status"] == "failed"
+
+
+async def test_until_question_needs_a_session(shell):
+    """It would never be over."""
+    assert "needs SESSION" in (await shell("watch", "--until-question", code=2)).stderr
+
+
+async def test_all_sessions_are_watched_line_by_line_until_ctrl_c(served, temporal_server):
+    """In a pipe: a line when one waits, a line when it has ended, and 130 in the end."""
+    session = await served.start("asker", "delete a", session_id=f"watched-{uuid.uuid4().hex[:8]}")
+    words = ["watch", "--json", "--agent", "asker", "--address", temporal_server]
+    watching = await asyncio.create_subprocess_exec(*COMMAND, *words, stdout=asyncio.subprocess.PIPE)
+    async with asyncio.timeout(30):
+        await until_status(watching.stdout, session.id, "waiting")
+        (question,) = await session.wait_for_questions(SOON)
+        await session.deny(question.id)
+        await until_status(watching.stdout, session.id, "closed")
+        watching.send_signal(signal.SIGINT)
+        assert await watching.wait() == 130
+
+
+async def test_on_a_terminal_all_sessions_are_a_live_table(unserved, temporal_server):
+    """Drawn in place; Ctrl-C gives the cursor back and leaves with 130."""
+    agent = f"agent-{uuid.uuid4().hex[:8]}"
+    session = await unserved.start(agent, "hello", session_id=f"live-{uuid.uuid4().hex[:8]}")
+    ours, theirs = pty.openpty()
+    termios.tcsetwinsize(theirs, (40, 120))
+    words = ["watch", "--agent", agent, "--address", temporal_server]
+    env = {**os.environ, "TERM": "xterm"}
+    watching = await asyncio.create_subprocess_exec(*COMMAND, *words, stdout=theirs, env=env)
+    os.close(theirs)
+    async with asyncio.timeout(30):
+        shown = await asyncio.to_thread(read_until, ours, session.id)
+        watching.send_signal(signal.SIGINT)
+        shown += await asyncio.to_thread(read_until, ours, SHOW_CURSOR)
+        assert await watching.wait() == 130
+    os.close(ours)
+    assert "Ctrl-C leaves" in shown
+    await session.terminate("test")
+
+
+def read_until(terminal, wanted):
+    """What a terminal shows until then; it blocks, and ends with an error if the other side is closed."""
+    shown = ""
+    while wanted not in shown:
+        shown += os.read(terminal, 10_000).decode(errors="replace")
+    return shown
+
+
+async def until_status(lines, session_id, status):
+    """Read lines until one says that."""
+    async for line in lines:
+        told = json.loads(line)
+        if (told["session_id"], told["status"]) == (session_id, status):
+            return
+    raise AssertionError(f"it ended before {session_id} was {status}")
+
+
+def summary(name, status, *questions):
+    """A session as a list shows it."""
+    cards = [{"id": question} for question in questions]
+    return SessionSummary(name, "asker", status, cards, datetime(2026, 1, 2, tzinfo=UTC), None, "q")
+
+
+def test_a_session_counts_as_changed_by_its_status_and_its_questions():
+    """What is as it was is not told again."""
+    before = {name: summary(name, "waiting", "int-1") for name in "abc"}
+    now = {"a": summary("a", "waiting", "int-1"), "b": summary("b", "waiting", "int-2"), "c": summary("c", "running")}
+    assert [session.session_id for session in changed(before, {**now, "d": summary("d", "idle")})] == ["b", "c", "d"]
