@@ -12,8 +12,9 @@ from urllib.parse import quote
 from countersign.agent_core.json_values import canonical_json
 from countersign.agent_core.messages import Message
 from countersign.agent_core.session import Session, views
+from countersign.agent_core.visible import visible
 from countersign.agent_core.wire import CycleInput, CycleOutcome, Question
-from countersign.workflows.markdown import code, code_block, plain, pretty, visible
+from countersign.workflows.markdown import code, code_block, plain, pretty
 
 SHOWN_QUESTIONS = 8
 URL_CHARS = 5_000

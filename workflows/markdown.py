@@ -7,8 +7,9 @@ code spans, where nothing is rendered; summaries keep only characters that mean 
 
 import json
 import re
-import unicodedata
 from typing import Any
+
+from countersign.agent_core.visible import visible
 
 WRAP_CHARS = 52
 """The UI cuts off what is wider than its panel: 54 characters in a window of 1,280 pixels."""
@@ -17,20 +18,6 @@ SUMMARY_CHARS = 90
 """The server refuses summaries over 400 bytes; a character may take four."""
 
 _CONTINUED = "↪ "
-_HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-_BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5")
-"""Letters and marks that show as nothing, whatever their category says."""
-
-
-def visible(text: str) -> str:
-    """The text on one line, with everything that can't be seen as a \\u escape."""
-    return text if text.isascii() and text.isprintable() else "".join(_shown(character) for character in text)
-
-
-def _shown(character: str) -> str:
-    category = unicodedata.category(character)
-    blank = character in _BLANK_LETTERS or (category == "Zs" and character != " ")
-    return json.dumps(character)[1:-1] if blank or category in _HIDDEN_CATEGORIES else character
 
 
 def code(text: str) -> str:

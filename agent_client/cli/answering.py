@@ -22,7 +22,8 @@ from countersign.agent_client.cli.options import (
     Who,
 )
 from countersign.agent_client.cli.running import Connection, UsageError, run
-from countersign.agent_client.cli.terminal import print_json, visible
+from countersign.agent_client.cli.terminal import print_json
+from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
     from countersign.agent_client.client import AgentClient

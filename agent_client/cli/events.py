@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 from countersign.agent_client.cli.audit import answer_words
 from countersign.agent_client.cli.cards import question_card
 from countersign.agent_client.cli.messages import message_text
-from countersign.agent_client.cli.terminal import styled, visible
+from countersign.agent_client.cli.terminal import styled
+from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
     from countersign.agent_client.events import SessionEvent

@@ -4,7 +4,8 @@ import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from countersign.agent_client.cli.terminal import shortened, styled, visible, visible_json, visible_lines
+from countersign.agent_client.cli.terminal import shortened, styled, visible_json, visible_lines
+from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
     from countersign.agent_core.messages import ContentBlock, Message

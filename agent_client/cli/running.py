@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from countersign.agent_client.cli.terminal import visible
+from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
     from countersign.agent_client.client import AgentClient

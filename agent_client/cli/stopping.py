@@ -6,7 +6,8 @@ import typer
 
 from countersign.agent_client.cli.options import Address, AsJson, Namespace, Profile, Session
 from countersign.agent_client.cli.running import Connection, UsageError, run
-from countersign.agent_client.cli.terminal import command, print_json, styled, visible
+from countersign.agent_client.cli.terminal import command, print_json, styled
+from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
     from countersign.agent_client.client import AgentClient

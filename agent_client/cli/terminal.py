@@ -1,38 +1,18 @@
 """Text from outside on a terminal: nothing that a model or a stranger wrote may steer or fake it.
 
-Whatever is not a plain visible character is shown as its escape: control characters, ESC, bidi
-marks, zero-width and other invisible ones. Lines of foreign text stand behind a bar, so that none
-can look like a line of this command.
+Whatever can't be seen is shown as its escape (`agent_core.visible`). Lines of foreign text stand
+behind a bar, so that none can look like a line of this command.
 """
 
 import json
 import os
 import shlex
 import sys
-import unicodedata
 from typing import Any
 
+from countersign.agent_core.visible import visible
+
 BAR = "│ "
-
-_HIDDEN_CATEGORIES = {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"}
-_BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5")
-"""Letters and marks that show as nothing, whatever their category says."""
-
-
-def visible(text: str) -> str:
-    """The text on one line, with everything that can't be seen as a \\u escape."""
-    return "".join(_shown(character) for character in text)
-
-
-def _shown(character: str) -> str:
-    if character == "\n":
-        return "\\n"
-    if character == "\t":
-        return "\\t"
-    blank = unicodedata.category(character) == "Zs" and character != " "
-    if not blank and unicodedata.category(character) not in _HIDDEN_CATEGORIES and character not in _BLANK_LETTERS:
-        return character
-    return json.dumps(character)[1:-1] if ord(character) > 0x7F else f"\\u{ord(character):04x}"
 
 
 def visible_lines(text: str, indent: str = "  ") -> str:

@@ -4,7 +4,7 @@ from typing import Any
 
 from countersign.agent_core.json_values import JsonObject, canonical_json, json_size
 from countersign.agent_core.session.machine import Session
-from countersign.agent_core.wire import Question, timestamp
+from countersign.agent_core.wire import timestamp
 
 PAGE_BYTES = 500_000
 CARDS_BYTES = 8_000
@@ -91,33 +91,6 @@ def cards(session: Session) -> list[JsonObject]:
     return found
 
 
-def details(session: Session) -> str:
-    """What waits, since when, until when, and how to answer: Markdown for the Temporal UI."""
-    waiting = session.open_questions()
-    if not waiting:
-        return f"**{session.state.agent}**: {public_status(session)}, turn {session.state.turn}"
-    lines = [f"**{session.state.agent}** waits for {len(waiting)} answer{'s' if len(waiting) > 1 else ''}"]
-    for question in waiting[:10]:
-        lines += ["", *_question_lines(session.state.session_id, question)]
-    return "\n".join(lines)
-
-
-def _question_lines(session_id: str, question: Question) -> list[str]:
-    calls = "; ".join(f"{_plain(call.tool)} {_plain(_short(call.input))}" for call in question.calls[:5])
-    return [
-        f"- `{_plain(question.name)}`: {calls}",
-        f"  - reason: `{_plain(_short(question.reason))}`",
-        f"  - asked at {question.asked_at}, until {question.deadline}",
-        f"  - `countersign approve {session_id} {question.id}`",
-        f"  - `countersign deny {session_id} {question.id}`",
-    ]
-
-
 def _short(value: Any) -> str:
     text = value if isinstance(value, str) else canonical_json(value)
     return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"
-
-
-def _plain(text: str) -> str:
-    """Text that can't leave its place in Markdown: whoever wrote it may be a model."""
-    return "".join(char if char.isprintable() and char not in "`<>|[]" else "·" for char in text)
