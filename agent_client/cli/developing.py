@@ -1,0 +1,285 @@
+"""The command `dev`: a Temporal dev server, a worker that reloads, and what to type next."""
+
+import asyncio
+import contextlib
+import os
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from countersign.agent_client.cli.options import AsJson
+from countersign.agent_client.cli.running import UsageError, exit_code, leave
+from countersign.agent_client.cli.terminal import BAR, command, print_json, visible
+
+if TYPE_CHECKING:
+    from countersign.agent_client.dev_server import DevServer
+    from countersign.agent_client.reloading import Source
+    from countersign.agent_client.supervising import Supervisor
+
+PORT, UI_PORT = 7233, 8233
+TASK_QUEUE = "countersign"
+_RETRY_S = 30.0
+"""Pause before a worker that can't serve tries again, if the server is not ours: that may be the cause."""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What `dev` is asked to run.
+
+    Attributes:
+        agents: Agent modules.
+        task_queue: The queue that the worker serves.
+        address: A server that runs already; None for an embedded one.
+        port: Of the embedded server.
+        ui_port: Of its UI; None for no UI.
+        database: Its file; None for memory.
+        reload: Whether the worker is replaced when its source changes.
+        as_json: Whether standard output is for programs.
+    """
+
+    agents: list[str]
+    task_queue: str
+    address: str | None
+    port: int
+    ui_port: int | None
+    database: Path | None
+    reload: bool
+    as_json: bool
+
+    @property
+    def connect_to(self) -> str:
+        """Address of the server, embedded or not."""
+        return self.address or f"127.0.0.1:{self.port}"
+
+
+def dev(
+    agents: Annotated[
+        list[str],
+        typer.Option(help="Module that registers agents, like my_agents; repeat it or use commas.", show_default=False),
+    ],
+    *,
+    port: Annotated[int | None, typer.Option(help=f"Port of the server; {PORT} if not given.", min=1)] = None,
+    ui_port: Annotated[
+        int | None, typer.Option(help=f"Port of the Temporal UI; {UI_PORT} if not given.", min=1)
+    ] = None,
+    no_ui: Annotated[bool, typer.Option("--no-ui", help="Run without the Temporal UI.")] = False,
+    database: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", dir_okay=False, help="Keep sessions in this file; else they end with this command."
+        ),
+    ] = None,
+    no_reload: Annotated[bool, typer.Option("--no-reload", help="Don't restart the worker on changes.")] = False,
+    task_queue: Annotated[
+        str, typer.Option(envvar="COUNTERSIGN_TASK_QUEUE", help="Task queue of the worker.")
+    ] = TASK_QUEUE,
+    address: Annotated[
+        str | None, typer.Option(metavar="HOST:PORT", help="Use this running server instead.", show_default=False)
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Run everything for development: server, UI, and a worker that reloads.
+
+    For example: countersign dev --agents examples.janitor
+
+    The worker restarts when a Python file of the agents' packages changes; tools that run get to
+    finish first. Sessions that wait for an answer are not touched by that. Ctrl-C ends it all, and
+    once more kills a worker whose tools don't finish. With --json, one object on standard output
+    says when everything is ready, and all else goes to standard error.
+    """
+    try:
+        embedded_only = {"--port": port, "--ui-port": ui_port, "--database": database, "--no-ui": no_ui or None}
+        if address is not None and (given := [name for name, value in embedded_only.items() if value is not None]):
+            raise UsageError(
+                f"{' and '.join(given)}: only for the embedded server; leave it out, or leave out --address"
+            )
+        if no_ui and ui_port is not None:
+            raise UsageError("--no-ui and --ui-port contradict each other; leave one out")
+        modules = [name.strip() for item in agents for name in item.split(",") if name.strip()]
+        if not modules:
+            raise UsageError("--agents names no module; give one like --agents examples.janitor")
+        ui = None if no_ui or address is not None else ui_port or UI_PORT
+        plan = Plan(modules, task_queue, address, port or PORT, ui, database, not no_reload, as_json)
+        asyncio.run(_until_stopped(plan))
+    except Exception as error:
+        code = exit_code(error)
+        if code is None:
+            raise
+        leave(error, code, as_json)
+
+
+async def _until_stopped(plan: Plan) -> None:
+    """Run the plan until a signal or a failure; leave when all of its processes are gone."""
+    from countersign.agent_client.reloading import check_watcher, sources_of
+
+    sys.path.insert(0, os.getcwd())  # as the worker does
+    if plan.reload:
+        check_watcher()
+    supervisor = _supervisor(plan, sources := sources_of(plan.agents, sys.path))
+    running = asyncio.ensure_future(_run(plan, supervisor, sources))
+    stopped = False
+
+    def stop() -> None:
+        nonlocal stopped
+        if stopped:
+            supervisor.hurry()
+        else:
+            stopped = running.cancel()
+
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        asyncio.get_running_loop().add_signal_handler(number, stop)
+    try:
+        await running
+    except asyncio.CancelledError:
+        if not stopped:
+            raise
+        _say(plan, "stopped")
+    except ExceptionGroup as group:  # tasks run beside each other; the first that failed says why
+        raise group.exceptions[0] from group
+
+
+async def _run(plan: Plan, supervisor: "Supervisor", sources: "list[Source]") -> None:
+    from countersign.agent_client.connection import connect_temporal
+    from countersign.agent_client.dev_server import DevServer
+    from countersign.agent_client.reloading import watch
+
+    server = None
+    try:
+        if plan.address is None:
+            _check_ports(plan)
+            server = DevServer(
+                ui=plan.ui_port is not None, ui_port=plan.ui_port, port=plan.port, database=plan.database, leash=True
+            )
+            _say(plan, "starting Temporal's dev server …")
+            await server.start()
+        else:
+            await connect_temporal(plan.address)
+        _say(plan, "starting a worker …")
+        async with asyncio.TaskGroup() as group:
+            if plan.reload:
+                group.create_task(watch(sources, lambda files: _reload(plan, supervisor, files)))
+            if server is not None:
+                group.create_task(_report_end(server))
+            group.create_task(supervisor.run())
+    finally:
+        if server is not None:
+            await server.stop()
+
+
+def _reload(plan: Plan, supervisor: "Supervisor", files: set[Path]) -> None:
+    names = sorted(os.path.relpath(file) for file in files)
+    shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
+    _say(plan, f"changed: {shown}; restarting the worker")
+    supervisor.change()
+
+
+async def _report_end(server: "DevServer") -> None:
+    from countersign.agent_client.errors import ConnectionFailedError
+
+    code = await server.ended()
+    raise ConnectionFailedError(f"the dev server has ended (code {code}); start again: countersign dev")
+
+
+def _check_ports(plan: Plan) -> None:
+    """Refuse ports that are taken, with the way out.
+
+    Raises:
+        ConnectionFailedError: Naming the port.
+    """
+    from countersign.agent_client.dev_server import is_free
+    from countersign.agent_client.errors import ConnectionFailedError
+
+    if not is_free(plan.port):
+        raise ConnectionFailedError(
+            f"port {plan.port} is in use. If a Temporal server runs there: --address 127.0.0.1:{plan.port}; "
+            f"else take another port: --port {plan.port + 10}"
+        )
+    if plan.ui_port is not None and not is_free(plan.ui_port):
+        raise ConnectionFailedError(
+            f"port {plan.ui_port}, for the Temporal UI, is in use; take another: --ui-port {plan.ui_port + 10}, "
+            "or do without: --no-ui"
+        )
+
+
+def _supervisor(plan: Plan, sources: "list[Source]") -> "Supervisor":
+    from countersign.agent_client.supervising import Listener, Supervisor
+
+    worker = [sys.executable, "-m", "countersign.worker", "--address", plan.connect_to, "--task-queue", plan.task_queue]
+    worker += [word for module in plan.agents for word in ("--agents", module)]
+    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    if plan.address is None:
+        # Settings for another server (namespace, TLS, API key) must not meet this one.
+        environment = {name: value for name, value in environment.items() if not name.startswith("TEMPORAL_")}
+        environment["TEMPORAL_CONFIG_FILE"] = os.devnull
+    announced = False
+
+    def ready(served: list[str]) -> None:
+        nonlocal announced
+        if announced:
+            _say(plan, f"worker ready: {visible(', '.join(served))}")
+        else:
+            announced = True
+            _announce(plan, served, sources, supervisor.pid)
+
+    listener = Listener(
+        lambda line: _say(plan, visible(line.expandtabs()), f"worker {BAR}"), lambda text: _say(plan, text), ready
+    )
+    retry_s = None if plan.address is None else _RETRY_S
+    supervisor = Supervisor(worker, environment, listener, reload=plan.reload, retry_s=retry_s)
+    return supervisor
+
+
+def _announce(plan: Plan, served: list[str], sources: "list[Source]", worker_pid: int | None) -> None:
+    """Say what is ready, and what to type next."""
+    ui = f"http://127.0.0.1:{plan.ui_port}" if plan.ui_port is not None else None
+    if plan.as_json:
+        database = str(plan.database) if plan.database is not None else None
+        print_json(
+            {
+                "address": plan.connect_to,
+                "ui": ui,
+                "task_queue": plan.task_queue,
+                "agents": served,
+                "database": database,
+                "worker_pid": worker_pid,
+            }
+        )
+        sys.stdout.flush()
+        return
+    kept = f"in {plan.database}" if plan.database else "in memory: what it holds ends with it; --database FILE keeps it"
+    folders = ", ".join(f"{os.path.relpath(source.folder)}/" for source in sources)
+    rows = {
+        "agents": ", ".join(served),
+        "server": f"{plan.connect_to}" + (f" ({kept})" if plan.address is None else ""),
+        "UI": ui,
+        "queue": plan.task_queue if plan.task_queue != TASK_QUEUE else None,
+        "reloads": f"on changes in {folders}" if plan.reload else "no (--no-reload)",
+    }
+    lines = [f"  {name:<8} {visible(value)}" for name, value in rows.items() if value]
+    following = command("chat", served[0], *_way_there(plan))
+    _say(plan, "\n".join(["ready", *lines, "", "in another terminal:", f"  {following}", "", "Ctrl-C stops it all"]))
+
+
+def _way_there(plan: Plan) -> list[str]:
+    """Flags that another terminal needs to find this server and queue; none with the defaults."""
+    from countersign.agent_client.connection import connection_settings
+    from countersign.agent_client.errors import ConnectionFailedError
+
+    flags = []
+    with contextlib.suppress(ConnectionFailedError):
+        settings = connection_settings(None, None, None)
+        host = plan.connect_to.replace("127.0.0.1", "localhost")
+        if settings["target_host"].replace("127.0.0.1", "localhost") != host:
+            flags += ["--address", plan.connect_to]
+        if plan.address is None and settings.get("namespace", "default") != "default":
+            flags += ["--namespace", "default"]
+    return flags + (["--task-queue", plan.task_queue] if plan.task_queue != TASK_QUEUE else [])
+
+
+def _say(plan: Plan, text: str, before: str = "") -> None:
+    """A line for the person, at once."""
+    print(before + text, file=sys.stderr if plan.as_json else sys.stdout, flush=True)
