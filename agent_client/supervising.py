@@ -7,6 +7,7 @@ import re
 import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from countersign.agent_client.dev_server import leashed
 from countersign.agent_client.errors import ClientError
@@ -166,7 +167,8 @@ class Supervisor:
             return
         self._listener.notice("the worker lets running tools finish (Ctrl-C twice kills it)")
         hurrying = asyncio.ensure_future(self._hurry.wait())
-        await asyncio.wait({ending, hurrying}, return_when=asyncio.FIRST_COMPLETED)
+        either: list[asyncio.Future[Any]] = [ending, hurrying]
+        await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
         hurrying.cancel()
         with contextlib.suppress(ProcessLookupError):
             process.kill()

@@ -11,6 +11,7 @@ import sys
 import typer
 
 from countersign.agent_client.cli.answering import approve, deny, respond
+from countersign.agent_client.cli.chatting import chat
 from countersign.agent_client.cli.developing import dev
 from countersign.agent_client.cli.looking import interrupts, show
 from countersign.agent_client.cli.starting import start
@@ -23,7 +24,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: rich would double the time until it shows
 )
-for entry in (dev, start, interrupts, approve, deny, respond, show):
+for entry in (dev, chat, start, interrupts, approve, deny, respond, show):
     app.command()(entry)
 
 

@@ -1,0 +1,135 @@
+"""A conversation as a person reads it at the terminal. Text in, text out: nothing is printed here.
+
+Whatever a model, a tool or a stranger wrote stands behind a bar, with nothing hidden.
+"""
+
+import json
+from datetime import datetime
+from typing import TYPE_CHECKING, Any
+
+from countersign.agent_client.cli.cards import moment
+from countersign.agent_client.cli.terminal import shortened, visible, visible_json, visible_lines
+
+if TYPE_CHECKING:
+    from countersign.agent_core.json_values import JsonObject, JsonValue
+    from countersign.agent_core.messages import Message
+    from countersign.agent_core.wire import Question
+
+_CALL_CHARS, _RESULT_CHARS, _TEXT_CHARS = 300, 500, 20_000
+_KEYS = {"approve": "y", "deny": "n", "trust": "t"}
+"""What is typed for the answers that most questions offer."""
+
+_WORDS = {"y": "approve", "yes": "approve", "n": "deny", "no": "deny", "t": "trust"}
+
+
+class Transcript:
+    """Turns messages into lines; remembers the names of calls for their results."""
+
+    def __init__(self) -> None:
+        self._tools: dict[str, str] = {}
+
+    def lines(self, agent: str, message: "Message") -> list[str]:
+        """A message's blocks, each as one text of one or more lines."""
+        who = agent if message["role"] == "assistant" else "you"
+        return [self._block(who, block) for block in message["content"]]
+
+    def _block(self, who: str, block: Any) -> str:
+        if isinstance(block.get("text"), str):
+            return f"{visible(who)}\n{visible_lines(shortened(block['text'], _TEXT_CHARS), '  ')}"
+        if "toolUse" in block:
+            use = block["toolUse"]
+            self._tools[str(use.get("toolUseId"))] = name = str(use.get("name"))
+            given = json.dumps(use.get("input"), ensure_ascii=False)
+            return f"  calls {visible(shortened(f'{name} {given}', _CALL_CHARS))}"
+        if "toolResult" in block:
+            result = block["toolResult"]
+            name = self._tools.get(str(result.get("toolUseId")), "a call")
+            parts = [part["text"] if "text" in part else json.dumps(part) for part in result.get("content", [])]
+            status = "returned" if result.get("status") == "success" else f"ended with {result.get('status')}"
+            shown = visible_lines(shortened("\n".join(map(str, parts)), _RESULT_CHARS), "    ")
+            return f"  {visible(name)} {visible(status)}\n{shown}"
+        return f"  {visible(', '.join(block))}"
+
+
+def card(question: "Question", now: datetime) -> str:
+    """A question inline: what will run, in full, why, and until when."""
+    lines = [f"? {visible(question.name)}"]
+    for call in question.calls:
+        lines += [f"  will run {visible(call.tool)} with", visible_json(call.input, "    ")]
+    if not question.calls:
+        lines.append("  about no single call")
+    if question.reason is not None:
+        reason = question.reason
+        lines += [
+            "  reason",
+            visible_lines(reason, "    ") if isinstance(reason, str) else visible_json(reason, "    "),
+        ]
+    if question.deadline is not None:
+        lines.append(f"  until {moment(question.deadline, now)}")
+    return "\n".join(lines)
+
+
+def offer(question: "Question") -> str:
+    """What can be typed for a question, in one line."""
+    known = {"approve": "approves", "deny": "denies", "trust": "approves this tool from now on"}
+    keys = [f"{_KEYS[name]} {words}" for name, words in known.items() if name in question.answers]
+    others = [visible(name) for name in question.answers if name not in _KEYS]
+    return ", ".join([*keys, *others, "other words are sent as the answer"])
+
+
+def meaning(question: "Question", typed: str) -> "tuple[JsonValue, str] | None":
+    """The answer that a typed line means, and the verdict that it stands for ("" for plain words).
+
+    Args:
+        question: As it was shown.
+        typed: The line. "y", "yes", "n", "no", "t" and the names of the question's own answers mean
+            those answers, where the question has them; "/json VALUE" is a JSON value; the rest is text.
+
+    Returns:
+        None for an empty line, which is no answer here.
+
+    Raises:
+        ValueError: If what follows /json is not JSON.
+    """
+    text = typed.strip()
+    if not text:
+        return None
+    if text.startswith("/json"):
+        try:
+            return json.loads(text.removeprefix("/json")), ""
+        except ValueError as error:
+            raise ValueError(f'that is not JSON ({error}); for example: /json {{"result": 3}}') from None
+    word = text.lower()
+    name = _WORDS.get(word, word)
+    if name in question.answers:
+        return question.answers[name], name
+    return text, ""
+
+
+def sent(answer: "JsonValue", verdict: str) -> str:
+    """What was sent for a typed line."""
+    shown = visible(shortened(json.dumps(answer, ensure_ascii=False), _CALL_CHARS))
+    words = {"approve": "approved", "deny": "denied", "trust": "approved, and trusted from now on"}
+    return f"  {words[verdict]}" if verdict in words else f"  sent as the answer: {shown}"
+
+
+def fate(found: "JsonObject") -> str:
+    """Why a question can't be answered any more."""
+    if found["event"] == "answered":
+        answer = found["answer"] or {}
+        who = (answer.get("responder") or {}).get("id") or f"somebody ({answer.get('channel') or 'unknown channel'})"
+        shown = shortened(json.dumps(answer.get("response"), ensure_ascii=False), _CALL_CHARS)
+        return f"  it was answered meanwhile by {visible(str(who))}: {visible(shown)}"
+    return {
+        "expired": "  its deadline has passed: it can't be answered any more",
+        "question_withdrawn": "  it was withdrawn: it is not asked any more",
+    }.get(found["event"], "  it is not asked any more in this form")
+
+
+def turn_end(stop_reason: str | None, error: "JsonObject | None") -> str | None:
+    """How a turn ended, unless it was as usual."""
+    if error is not None:
+        return f"the turn failed: {visible(str(error.get('type')))}: {visible(str(error.get('message')))}"
+    if stop_reason in (None, "end_turn", "interrupt"):
+        return None
+    return "the turn was stopped" if stop_reason == "cancelled" else f"the turn ended: {visible(str(stop_reason))}"
