@@ -34,6 +34,11 @@ class Terminal:
         self._reading: PromptSession[str] | None = None
         self._spinner: Status | None = None
 
+    @property
+    def width(self) -> int:
+        """Columns of the terminal as it is now."""
+        return self.console.width
+
     def say(self, text: str, style: str = "") -> None:
         """A text for the person, above the input line if there is one. Foreign text must be made visible before."""
         if self._reading is not None:

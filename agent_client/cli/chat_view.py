@@ -4,11 +4,12 @@ Whatever a model, a tool or a stranger wrote stands behind a bar, with nothing h
 """
 
 import json
+import textwrap
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from countersign.agent_client.cli.cards import moment
-from countersign.agent_client.cli.terminal import shortened, visible, visible_json, visible_lines
+from countersign.agent_client.cli.terminal import BAR, shortened, visible
 
 if TYPE_CHECKING:
     from countersign.agent_core.json_values import JsonObject, JsonValue
@@ -28,14 +29,14 @@ class Transcript:
     def __init__(self) -> None:
         self._tools: dict[str, str] = {}
 
-    def lines(self, agent: str, message: "Message") -> list[str]:
-        """A message's blocks, each as one text of one or more lines."""
+    def texts(self, agent: str, message: "Message", width: int) -> list[str]:
+        """A message's blocks, each as one text of one or more lines of so many columns."""
         who = agent if message["role"] == "assistant" else "you"
-        return [self._block(who, block) for block in message["content"]]
+        return [self._block(who, block, width) for block in message["content"]]
 
-    def _block(self, who: str, block: Any) -> str:
+    def _block(self, who: str, block: Any, width: int) -> str:
         if isinstance(block.get("text"), str):
-            return f"{visible(who)}\n{visible_lines(shortened(block['text'], _TEXT_CHARS), '  ')}"
+            return f"{visible(who)}\n{barred(shortened(block['text'], _TEXT_CHARS), '  ', width, prose=True)}"
         if "toolUse" in block:
             use = block["toolUse"]
             self._tools[str(use.get("toolUseId"))] = name = str(use.get("name"))
@@ -46,24 +47,45 @@ class Transcript:
             name = self._tools.get(str(result.get("toolUseId")), "a call")
             parts = [part["text"] if "text" in part else json.dumps(part) for part in result.get("content", [])]
             status = "returned" if result.get("status") == "success" else f"ended with {result.get('status')}"
-            shown = visible_lines(shortened("\n".join(map(str, parts)), _RESULT_CHARS), "    ")
+            shown = barred(shortened("\n".join(map(str, parts)), _RESULT_CHARS), "    ", width)
             return f"  {visible(name)} {visible(status)}\n{shown}"
         return f"  {visible(', '.join(block))}"
 
 
-def card(question: "Question", now: datetime) -> str:
+def barred(text: str, indent: str, width: int, *, prose: bool = False) -> str:
+    """Foreign text behind a bar, cut to the terminal's width: no part of it can begin a line.
+
+    Args:
+        text: The text.
+        indent: Blanks before the bar.
+        width: Columns of the terminal.
+        prose: Cut between words, which may lose a blank; else nothing is lost.
+    """
+    from rich.cells import chop_cells
+
+    room = max(width - len(indent) - len(BAR), 10)
+    lines = [visible(line) for line in text.split("\n")]
+    if prose:
+        lines = [row for line in lines for row in textwrap.wrap(line, room) or [""]]
+    pieces = [piece for line in lines for piece in chop_cells(line, room) or [""]]
+    return "\n".join(f"{indent}{BAR}{piece}" for piece in pieces)
+
+
+def _barred_json(value: Any, width: int) -> str:
+    return barred(json.dumps(value, indent=2, ensure_ascii=False), "    ", width)
+
+
+def card(question: "Question", now: datetime, width: int) -> str:
     """A question inline: what will run, in full, why, and until when."""
     lines = [f"? {visible(question.name)}"]
     for call in question.calls:
-        lines += [f"  will run {visible(call.tool)} with", visible_json(call.input, "    ")]
+        lines += [f"  will run {visible(call.tool)} with", _barred_json(call.input, width)]
     if not question.calls:
         lines.append("  about no single call")
     if question.reason is not None:
         reason = question.reason
-        lines += [
-            "  reason",
-            visible_lines(reason, "    ") if isinstance(reason, str) else visible_json(reason, "    "),
-        ]
+        shown = barred(reason, "    ", width) if isinstance(reason, str) else _barred_json(reason, width)
+        lines += ["  reason", shown]
     if question.deadline is not None:
         lines.append(f"  until {moment(question.deadline, now)}")
     return "\n".join(lines)

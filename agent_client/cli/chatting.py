@@ -1,6 +1,7 @@
 """The command `chat`: a conversation with an agent at the terminal."""
 
 import asyncio
+import os
 import sys
 from typing import Annotated
 
@@ -77,4 +78,20 @@ async def _talk(
     if session is not None and prompt is not None:
         raise UsageError("a session that is taken up gets its prompts at the terminal; leave PROMPT out")
     client = await AgentClient.connect(connection.address, connection.namespace, connection.profile)
-    await Conversation(client, Wish(agent, prompt, session, who, task_queue, close), Terminal()).run()
+    wish = Wish(agent, prompt, session, who, task_queue, close, _way_back(connection))
+    await Conversation(client, wish, Terminal()).run()
+
+
+def _way_back(connection: Connection) -> list[str]:
+    """The flags of the connection that the environment does not hold."""
+    given = {
+        "--address": (connection.address, "TEMPORAL_ADDRESS"),
+        "--namespace": (connection.namespace, "TEMPORAL_NAMESPACE"),
+        "--profile": (connection.profile, "TEMPORAL_PROFILE"),
+    }
+    return [
+        word
+        for flag, (value, variable) in given.items()
+        if value and os.environ.get(variable) != value
+        for word in (flag, value)
+    ]
