@@ -13,6 +13,7 @@ import typer
 from countersign.agent_client.cli.answering import approve, deny, respond
 from countersign.agent_client.cli.chatting import chat
 from countersign.agent_client.cli.developing import dev
+from countersign.agent_client.cli.doctor import doctor
 from countersign.agent_client.cli.looking import interrupts, show
 from countersign.agent_client.cli.starting import start
 
@@ -24,7 +25,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help: rich would double the time until it shows
 )
-for entry in (dev, chat, start, interrupts, approve, deny, respond, show):
+for entry in (dev, chat, start, interrupts, approve, deny, respond, show, doctor):
     app.command()(entry)
 
 
