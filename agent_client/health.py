@@ -151,7 +151,8 @@ def deployment_check(deployment: str, builds: Sequence[str], current: str) -> Ch
         current: The current version's build id; "" if there is none.
     """
     polling = ", ".join(builds)
-    promote = f"temporal worker deployment set-current-version --deployment-name {quote(deployment)} --build-id {quote(builds[-1])}"
+    version = f"--deployment-name {quote(deployment)} --build-id {quote(builds[-1])}"
+    promote = f"temporal worker deployment set-current-version {version}"
     if not current:
         return Check(
             "deployment",

@@ -47,7 +47,7 @@ class Supervisor:
         environment: Its environment variables.
         listener: Who hears of it.
         reload: True if `change` will be called: a worker that can't serve then waits for that.
-        retry_s: Try again after so many seconds even without a change; None for never.
+        retry_s: With `reload`, try again after so many seconds even without a change; None for never.
     """
 
     def __init__(
@@ -102,7 +102,7 @@ class Supervisor:
                 await self._change_within(pause_s)
 
     async def _wait_for_a_change(self) -> None:
-        if not self._reload and self._retry_s is None:
+        if not self._reload:
             raise ClientError("the worker can't serve these agents, for the reason above; correct it and start again")
         hope = f"; trying again in {self._retry_s:g} s" if self._retry_s is not None else ""
         self._listener.notice("no worker runs now: waiting for a change" + hope)

@@ -1,59 +1,26 @@
 """The command `dev`: a Temporal dev server, a worker that reloads, and what to type next."""
 
 import asyncio
-import contextlib
 import os
 import signal
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from countersign.agent_client.cli.dev_plan import PORT, TASK_QUEUE, UI_PORT, Plan, announce, say
 from countersign.agent_client.cli.options import AsJson
 from countersign.agent_client.cli.running import UsageError, exit_code, leave
-from countersign.agent_client.cli.terminal import BAR, command, print_json, visible
+from countersign.agent_client.cli.terminal import BAR, visible
 
 if TYPE_CHECKING:
     from countersign.agent_client.dev_server import DevServer
     from countersign.agent_client.reloading import Source
     from countersign.agent_client.supervising import Supervisor
 
-PORT, UI_PORT = 7233, 8233
-TASK_QUEUE = "countersign"
 _RETRY_S = 30.0
 """Pause before a worker that can't serve tries again, if the server is not ours: that may be the cause."""
-
-
-@dataclass(frozen=True)
-class Plan:
-    """What `dev` is asked to run.
-
-    Attributes:
-        agents: Agent modules.
-        task_queue: The queue that the worker serves.
-        address: A server that runs already; None for an embedded one.
-        port: Of the embedded server.
-        ui_port: Of its UI; None for no UI.
-        database: Its file; None for memory.
-        reload: Whether the worker is replaced when its source changes.
-        as_json: Whether standard output is for programs.
-    """
-
-    agents: list[str]
-    task_queue: str
-    address: str | None
-    port: int
-    ui_port: int | None
-    database: Path | None
-    reload: bool
-    as_json: bool
-
-    @property
-    def connect_to(self) -> str:
-        """Address of the server, embedded or not."""
-        return self.address or f"127.0.0.1:{self.port}"
 
 
 def dev(
@@ -137,7 +104,7 @@ async def _until_stopped(plan: Plan) -> None:
     except asyncio.CancelledError:
         if not stopped:
             raise
-        _say(plan, "stopped")
+        say(plan, "stopped")
     except ExceptionGroup as group:  # tasks run beside each other; the first that failed says why
         raise group.exceptions[0] from group
 
@@ -154,11 +121,11 @@ async def _run(plan: Plan, supervisor: "Supervisor", sources: "list[Source]") ->
             server = DevServer(
                 ui=plan.ui_port is not None, ui_port=plan.ui_port, port=plan.port, database=plan.database, leash=True
             )
-            _say(plan, "starting Temporal's dev server …")
+            say(plan, "starting Temporal's dev server …")
             await server.start()
         else:
             await connect_temporal(plan.address)
-        _say(plan, "starting a worker …")
+        say(plan, "starting a worker …")
         async with asyncio.TaskGroup() as group:
             if plan.reload:
                 group.create_task(watch(sources, lambda files: _reload(plan, supervisor, files)))
@@ -173,7 +140,7 @@ async def _run(plan: Plan, supervisor: "Supervisor", sources: "list[Source]") ->
 def _reload(plan: Plan, supervisor: "Supervisor", files: set[Path]) -> None:
     names = sorted(os.path.relpath(file) for file in files)
     shown = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    _say(plan, f"changed: {shown}; restarting the worker")
+    say(plan, f"changed: {shown}; restarting the worker")
     supervisor.change()
 
 
@@ -220,66 +187,14 @@ def _supervisor(plan: Plan, sources: "list[Source]") -> "Supervisor":
     def ready(served: list[str]) -> None:
         nonlocal announced
         if announced:
-            _say(plan, f"worker ready: {visible(', '.join(served))}")
+            say(plan, f"worker ready: {visible(', '.join(served))}")
         else:
             announced = True
-            _announce(plan, served, sources, supervisor.pid)
+            announce(plan, served, sources, supervisor.pid)
 
     listener = Listener(
-        lambda line: _say(plan, visible(line.expandtabs()), f"worker {BAR}"), lambda text: _say(plan, text), ready
+        lambda line: say(plan, visible(line.expandtabs()), f"worker {BAR}"), lambda text: say(plan, text), ready
     )
     retry_s = None if plan.address is None else _RETRY_S
     supervisor = Supervisor(worker, environment, listener, reload=plan.reload, retry_s=retry_s)
     return supervisor
-
-
-def _announce(plan: Plan, served: list[str], sources: "list[Source]", worker_pid: int | None) -> None:
-    """Say what is ready, and what to type next."""
-    ui = f"http://127.0.0.1:{plan.ui_port}" if plan.ui_port is not None else None
-    if plan.as_json:
-        database = str(plan.database) if plan.database is not None else None
-        print_json(
-            {
-                "address": plan.connect_to,
-                "ui": ui,
-                "task_queue": plan.task_queue,
-                "agents": served,
-                "database": database,
-                "worker_pid": worker_pid,
-            }
-        )
-        sys.stdout.flush()
-        return
-    kept = f"in {plan.database}" if plan.database else "in memory: what it holds ends with it; --database FILE keeps it"
-    folders = ", ".join(f"{os.path.relpath(source.folder)}/" for source in sources)
-    rows = {
-        "agents": ", ".join(served),
-        "server": f"{plan.connect_to}" + (f" ({kept})" if plan.address is None else ""),
-        "UI": ui,
-        "queue": plan.task_queue if plan.task_queue != TASK_QUEUE else None,
-        "reloads": f"on changes in {folders}" if plan.reload else "no (--no-reload)",
-    }
-    lines = [f"  {name:<8} {visible(value)}" for name, value in rows.items() if value]
-    following = command("chat", served[0], *_way_there(plan))
-    _say(plan, "\n".join(["ready", *lines, "", "in another terminal:", f"  {following}", "", "Ctrl-C stops it all"]))
-
-
-def _way_there(plan: Plan) -> list[str]:
-    """Flags that another terminal needs to find this server and queue; none with the defaults."""
-    from countersign.agent_client.connection import connection_settings
-    from countersign.agent_client.errors import ConnectionFailedError
-
-    flags = []
-    with contextlib.suppress(ConnectionFailedError):
-        settings = connection_settings(None, None, None)
-        host = plan.connect_to.replace("127.0.0.1", "localhost")
-        if settings["target_host"].replace("127.0.0.1", "localhost") != host:
-            flags += ["--address", plan.connect_to]
-        if plan.address is None and settings.get("namespace", "default") != "default":
-            flags += ["--namespace", "default"]
-    return flags + (["--task-queue", plan.task_queue] if plan.task_queue != TASK_QUEUE else [])
-
-
-def _say(plan: Plan, text: str, before: str = "") -> None:
-    """A line for the person, at once."""
-    print(before + text, file=sys.stderr if plan.as_json else sys.stdout, flush=True)
