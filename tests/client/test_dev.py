@@ -187,7 +187,11 @@ async def test_sigterm_ends_all_and_a_database_keeps_the_sessions(tmp_path):
         (("--agents", "examples.janitor", "--port", "{taken}"), 3, "--address 127.0.0.1:{taken}"),
         (("--agents", "examples.janitor", "--port", "{free}", "--ui-port", "{taken}"), 3, "--no-ui"),
         (("--agents", "no_such_package.agents"), 1, "'no_such_package'"),
-        (("--agents", "examples.janitor", "--address", "{taken}", "--port", "{free}"), 2, "--port and --address"),
+        (
+            ("--agents", "examples.janitor", "--address", "{taken}", "--port", "{free}"),
+            2,
+            "--port: only for the embedded server",
+        ),
         (("--agents", "examples.janitor", "--address", "127.0.0.1:1"), 3, "127.0.0.1:1"),
         (("--agents", "examples.no_such", "--no-reload", "--address", "127.0.0.1:{taken}"), 1, "can't serve"),
     ],
