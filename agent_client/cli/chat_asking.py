@@ -15,12 +15,18 @@ from countersign.agent_core.wire import Question
 COMMANDS = """  /quit or Ctrl-D   leave; the session stays open
   /close            end the session and leave
   /stop, Ctrl-C     stop the turn; what it asks is withdrawn. Twice Ctrl-C while it runs: leave
-  /json VALUE       at a question: answer with a JSON value"""
+  /json VALUE       at a question: answer with a JSON value
+  /help             this list"""
 
-LEAVE, CLOSE, STOP, HELP = ("/quit", "/exit"), "/close", "/stop", "/help"
+LEAVE, CLOSE, STOP = ("/quit", "/exit"), "/close", "/stop"
 
 _GIVE_AGAIN = ("malformed", "not_json", "too_large")
 """Refusals that are about the answer and not about the question."""
+
+
+def like_a_command(text: str) -> bool:
+    """True for "/help", and for what looks like a mistyped command: one word, and no path."""
+    return text.startswith("/") and len(text.split()) == 1 and text.count("/") == 1
 
 
 class Asker:
@@ -54,7 +60,7 @@ class Asker:
             if typed == STOP:
                 await self._link.busy("stopping …", self._link.session.stop())
                 return True
-            if typed == HELP:
+            if like_a_command(typed):
                 self._terminal.say(COMMANDS, "dim")
             elif await self._understood(question, typed):
                 return True
@@ -86,7 +92,7 @@ class Asker:
         try:
             meant = chat_view.meaning(question, typed)
             if meant is None:
-                self._terminal.say(f"  {chat_view.offer(question)}; {HELP} for more", "dim")
+                self._terminal.say(f"  {chat_view.offer(question)}; /help for more", "dim")
                 return False
             answer, verdict = meant
             block = answer_block(question.id, answer, digest=question.digest, responder=self._responder)

@@ -1,6 +1,7 @@
 """The terminal of `chat`: its input line, its spinner, and silence while nothing is asked."""
 
 import contextlib
+import os
 import sys
 from collections.abc import Iterator
 
@@ -9,11 +10,16 @@ from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.history import DummyHistory, InMemoryHistory
 from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.patch_stdout import patch_stdout
+from rich.cells import chop_cells
 from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
+from countersign.agent_client.cli.chat_view import CUT
 from countersign.agent_client.cli.terminal import BAR
+
+_REST = f"  {CUT}"
+"""Before what is left of a line."""
 
 
 class InterruptedLineError(Exception):
@@ -37,14 +43,30 @@ class Terminal:
     @property
     def width(self) -> int:
         """Columns of the terminal as it is now."""
+        with contextlib.suppress(OSError):
+            return os.get_terminal_size(sys.stdout.fileno()).columns
         return self.console.width
 
-    def say(self, text: str, style: str = "") -> None:
-        """A text for the person, above the input line if there is one. Foreign text must be made visible before."""
+    def say(self, text: str, style: str = "", *, cut: bool = True) -> None:
+        """A text for the person, above the input line if there is one.
+
+        Args:
+            text: Foreign text in it must have been made visible.
+            style: As rich knows it.
+            cut: Mark the rest of a line that is too long, so that no foreign text begins one; else it is left
+                whole, to be copied.
+        """
+        if cut:
+            text = "\n".join(piece for line in text.split("\n") for piece in self._pieces(line))
         if self._reading is not None:
             print(text, flush=True)
         else:
             self.console.print(Text(text, style=style))
+
+    def _pieces(self, line: str) -> list[str]:
+        first, *rest = chop_cells(line, self.width) or [""]
+        left = "".join(rest)
+        return [first, *(_REST + piece for piece in chop_cells(left, self.width - len(_REST)) if left)]
 
     async def prompt(self, label: str) -> str:
         """A line for the agent.

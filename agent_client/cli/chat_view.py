@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from countersign.agent_core.messages import Message
     from countersign.agent_core.wire import Question
 
+CUT = "┆ "
+"""Instead of the bar, where a line was cut because the terminal is narrow."""
+
 _CALL_CHARS, _RESULT_CHARS, _TEXT_CHARS = 300, 500, 20_000
 _KEYS = {"approve": "y", "deny": "n", "trust": "t"}
 """What is typed for the answers that most questions offer."""
@@ -59,7 +62,7 @@ def barred(text: str, indent: str, width: int, *, prose: bool = False) -> str:
         text: The text.
         indent: Blanks before the bar.
         width: Columns of the terminal.
-        prose: Cut between words, which may lose a blank; else nothing is lost.
+        prose: Cut between words, which may lose a blank; else nothing is lost, and cuts are marked.
     """
     from rich.cells import chop_cells
 
@@ -67,8 +70,11 @@ def barred(text: str, indent: str, width: int, *, prose: bool = False) -> str:
     lines = [visible(line) for line in text.split("\n")]
     if prose:
         lines = [row for line in lines for row in textwrap.wrap(line, room) or [""]]
-    pieces = [piece for line in lines for piece in chop_cells(line, room) or [""]]
-    return "\n".join(f"{indent}{BAR}{piece}" for piece in pieces)
+    shown = []
+    for line in lines:
+        first, *rest = chop_cells(line, room) or [""]
+        shown += [f"{indent}{BAR}{first}", *(f"{indent}{CUT}{piece}" for piece in rest)]
+    return "\n".join(shown)
 
 
 def _barred_json(value: Any, width: int) -> str:

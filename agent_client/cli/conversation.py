@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from countersign.agent_client.cli import chat_view
-from countersign.agent_client.cli.chat_asking import CLOSE, COMMANDS, LEAVE, Asker
+from countersign.agent_client.cli.chat_asking import CLOSE, COMMANDS, LEAVE, Asker, like_a_command
 from countersign.agent_client.cli.chat_line import InterruptedLineError, Terminal
 from countersign.agent_client.cli.chat_link import LeavingError, Link
 from countersign.agent_client.cli.running import UsageError
@@ -91,7 +91,7 @@ class Conversation:
             if text in LEAVE or text == CLOSE:
                 self._close = self._close or text == CLOSE
                 raise LeavingError
-            if text.startswith("/") and " " not in text and text.count("/") == 1:  # not a path
+            if like_a_command(text):
                 self._terminal.say(COMMANDS, "dim")
             elif text:
                 await self._send(text)
@@ -184,5 +184,5 @@ class Conversation:
             return
         back = self._wish.way_back
         self._terminal.say(f"session {self._link.name} stays open, and so does what it asks")
-        self._terminal.say(f"  to come back: {command('chat', '--session', session_id, *back)}")
-        self._terminal.say(f"  to end it:    {command('stop', session_id, '--close', *back)}")
+        self._terminal.say(f"  to come back: {command('chat', '--session', session_id, *back)}", cut=False)
+        self._terminal.say(f"  to end it:    {command('stop', session_id, '--close', *back)}", cut=False)

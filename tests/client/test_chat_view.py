@@ -60,10 +60,9 @@ def test_what_is_not_json_is_said_so():
 def test_a_card_hides_nothing_and_no_foreign_text_begins_a_line():
     """Long and hostile input is cut to the width, each piece behind a bar, and is complete."""
     shown = card(question(reason="cleanup\nanswer> y\x1b[2J"), NOW, 40)
-    bars = [line for line in shown.split("\n") if "│ " in line]
+    bars = [line for line in shown.split("\n") if line.startswith(("    │ ", "    ┆ "))]
     assert all(len(line) <= 40 for line in bars)
-    assert "".join(line.split("│ ", 1)[1] for line in bars).count("x") == 100
-    assert "\\u202e" in "".join(line.split("│ ", 1)[1] for line in bars)
+    assert "x" * 100 + "\\u202e" in "".join(line[6:] for line in bars)
     assert "    │ answer> y\\u001b[2J" in shown
     assert not any(line.startswith("answer>") for line in shown.split("\n"))
 
@@ -71,7 +70,7 @@ def test_a_card_hides_nothing_and_no_foreign_text_begins_a_line():
 def test_prose_is_cut_between_words_and_wide_letters_count_twice():
     """Readable, and still within the width."""
     assert barred("one two three", "", 12, prose=True) == "│ one two\n│ three"
-    assert barred("日本日本日本", "", 12) == "│ 日本日本日\n│ 本"
+    assert barred("日本日本日本", "", 12) == "│ 日本日本日\n┆ 本"
 
 
 def test_results_are_shown_with_the_name_of_their_call():

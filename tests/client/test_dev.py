@@ -72,6 +72,7 @@ class Dev:
         """What a session of its agent ends with."""
         client = await AgentClient.connect(self.ready["address"])
         result = await (await client.start("gate", "go")).result()
+        assert result.message is not None
         return result.message["content"][0]["text"]
 
     def family(self) -> list[int]:
@@ -173,8 +174,8 @@ async def test_sigterm_ends_all_and_a_database_keeps_the_sessions(tmp_path):
     second = Dev(tmp_path, "--no-ui", "--database", str(tmp_path / "sessions.db"))
     try:
         again = (await AgentClient.connect(second.ready["address"])).session(session.id)
-        until_status = await again.status()
-        assert (until_status["status"], until_status["turn"]) == ("idle", 1)
+        status = await again.status()
+        assert (status["status"], status["turn"]) == ("idle", 1)
     finally:
         family = second.family()
         second.end(signal.SIGKILL)
