@@ -84,6 +84,13 @@ class Supervisor:
         Raises:
             ClientError: If it can't serve and no change of its source will be told.
         """
+        try:
+            await self._keep_running()
+        finally:
+            if self._process is not None:  # it was being replaced
+                await self._stop(self._process)
+
+    async def _keep_running(self) -> None:
         loop = asyncio.get_running_loop()
         pauses = backoff_s(0.5, 30.0)
         while True:
@@ -123,7 +130,7 @@ class Supervisor:
             return process.returncode if ending.done() else None
         finally:
             changing.cancel()
-            await self._stop(process, ending)
+            await self._stop(process)
             await asyncio.wait({relaying}, timeout=_NOTICE_S)  # its last words; a child of its own may hold the pipe
             relaying.cancel()
             self._process = None
@@ -158,8 +165,9 @@ class Supervisor:
                 self._was_ready = True
                 self._listener.ready(ready["agents"].split(", "))
 
-    async def _stop(self, process: asyncio.subprocess.Process, ending: "asyncio.Future[int]") -> None:
+    async def _stop(self, process: asyncio.subprocess.Process) -> None:
         """Stop it: running tools get the worker's own grace period, unless somebody is in a hurry."""
+        ending = asyncio.ensure_future(process.wait())
         with contextlib.suppress(ProcessLookupError):
             process.terminate()
         await asyncio.wait({ending}, timeout=_NOTICE_S)

@@ -5,7 +5,7 @@ import os
 import signal
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,16 +23,23 @@ _RETRY_S = 30.0
 """Pause before a worker that can't serve tries again, if the server is not ours: that may be the cause."""
 
 
+def _port(text: str) -> Any:
+    return typer.Option(metavar="PORT", min=1, max=65_535, help=text, show_default=False)
+
+
 def dev(
     agents: Annotated[
         list[str],
-        typer.Option(help="Module that registers agents, like my_agents; repeat it or use commas.", show_default=False),
+        typer.Option(
+            metavar="MODULE",
+            envvar="COUNTERSIGN_AGENTS",
+            help="Module that registers agents, like my_agents; repeat it or use commas.",
+            show_default=False,
+        ),
     ],
     *,
-    port: Annotated[int | None, typer.Option(help=f"Port of the server; {PORT} if not given.", min=1)] = None,
-    ui_port: Annotated[
-        int | None, typer.Option(help=f"Port of the Temporal UI; {UI_PORT} if not given.", min=1)
-    ] = None,
+    port: Annotated[int | None, _port(f"Port of the server; {PORT} if not given.")] = None,
+    ui_port: Annotated[int | None, _port(f"Port of the Temporal UI; {UI_PORT} if not given.")] = None,
     no_ui: Annotated[bool, typer.Option("--no-ui", help="Run without the Temporal UI.")] = False,
     database: Annotated[
         Path | None,
@@ -179,8 +186,9 @@ def _supervisor(plan: Plan, sources: "list[Source]") -> "Supervisor":
     worker += [word for module in plan.agents for word in ("--agents", module)]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     if plan.address is None:
-        # Settings for another server (namespace, TLS, API key) must not meet this one.
-        environment = {name: value for name, value in environment.items() if not name.startswith("TEMPORAL_")}
+        # Settings for another server (namespace, TLS, API key, a versioned build) must not meet this one.
+        others = ("TEMPORAL_", "COUNTERSIGN_DEPLOYMENT_NAME", "COUNTERSIGN_BUILD_ID")
+        environment = {name: value for name, value in environment.items() if not name.startswith(others)}
         environment["TEMPORAL_CONFIG_FILE"] = os.devnull
     announced = False
 
