@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
-from importlib.machinery import PathFinder
+from importlib.util import find_spec
 from pathlib import Path
 
 from countersign.agent_client.errors import ClientError
@@ -25,12 +25,11 @@ class Source:
     deep: bool
 
 
-def sources_of(modules: Sequence[str], path: Sequence[str]) -> list[Source]:
+def sources_of(modules: Sequence[str]) -> list[Source]:
     """The folders to watch: a package with all that is in it, or the files beside a single module.
 
     Args:
-        modules: Agent modules by their dotted names.
-        path: Where to look for them, as `sys.path`.
+        modules: Agent modules by their dotted names; looked for as an import would, but not imported.
 
     Raises:
         ClientError: If the package or module is not there.
@@ -38,7 +37,7 @@ def sources_of(modules: Sequence[str], path: Sequence[str]) -> list[Source]:
     found: dict[Source, None] = {}
     for module in modules:
         root = module.split(".")[0]
-        spec = PathFinder.find_spec(root, list(path))
+        spec = find_spec(root)
         if spec is None:
             raise ClientError(
                 f"agent module {module!r} can't be found: there is no {root!r} in {Path.cwd()} nor among the installed "

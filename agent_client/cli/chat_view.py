@@ -101,8 +101,15 @@ def offer(question: "Question") -> str:
     """What can be typed for a question, in one line."""
     known = {"approve": "approves", "deny": "denies", "trust": "approves this tool from now on"}
     keys = [f"{_KEYS[name]} {words}" for name, words in known.items() if name in question.answers]
-    others = [visible(name) for name in question.answers if name not in _KEYS]
+    others = [_way(name, value) for name, value in question.answers.items() if name not in _KEYS]
     return ", ".join([*keys, *others, "other words are sent as the answer"])
+
+
+def _way(name: str, value: "JsonValue") -> str:
+    """How one of the question's further answers is typed: by its name, or, where it has parts to fill in, as JSON."""
+    if not isinstance(value, (dict, list)):
+        return visible(name)
+    return visible(f"/json {json.dumps(value, ensure_ascii=False)} ({name})")
 
 
 def meaning(question: "Question", typed: str) -> "tuple[JsonValue, str] | None":
@@ -129,7 +136,7 @@ def meaning(question: "Question", typed: str) -> "tuple[JsonValue, str] | None":
             raise ValueError(f'that is not JSON ({error}); for example: /json {{"result": 3}}') from None
     word = text.lower()
     name = _WORDS.get(word, word)
-    if name in question.answers:
+    if name in question.answers and (name in _KEYS or not isinstance(question.answers[name], (dict, list))):
         return question.answers[name], name
     return text, ""
 

@@ -71,6 +71,8 @@ class Conversation:
                 await self._take_up()
             elif self._wish.prompt is not None:
                 await self._send(self._wish.prompt)
+            else:
+                self._terminal.say(f"  chat with {visible(self._agent)}; /help lists what can be typed", "dim")
             while not self._begun or await self._follow() != "closed":
                 await self._next_prompt()
         except LeavingError:
@@ -138,6 +140,8 @@ class Conversation:
             glimpse = await self._link.busy(words, self._until_stop())
             if not glimpse.questions:
                 break
+            if len(glimpse.questions) > 1:
+                self._terminal.say(f"\n  {len(glimpse.questions)} questions are open; one after the other:", "dim")
             if not await self._asker.ask(glimpse.questions[0]):
                 self._close = True
                 raise LeavingError

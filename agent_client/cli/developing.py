@@ -93,7 +93,7 @@ async def _until_stopped(plan: Plan) -> None:
     sys.path.insert(0, os.getcwd())  # as the worker does
     if plan.reload:
         check_watcher()
-    supervisor = _supervisor(plan, sources := sources_of(plan.agents, sys.path))
+    supervisor = _supervisor(plan, sources := sources_of(plan.agents))
     running = asyncio.ensure_future(_run(plan, supervisor, sources))
     stopped = False
 

@@ -44,6 +44,13 @@ def test_trust_and_other_answers_are_taken_where_they_are_offered():
     assert offer(asked).startswith("y approves, n denies, t approves this tool from now on, skip, ")
 
 
+def test_an_answer_with_parts_to_fill_in_is_offered_as_json():
+    """Its name alone would send the example."""
+    asked = question(answers={"retry": "retry", "record": {"result": "what it returned"}})
+    assert offer(asked).startswith('retry, /json {"result": "what it returned"} (record), ')
+    assert meaning(asked, "record") == ("record", "")
+
+
 def test_a_free_question_takes_y_as_a_word():
     """It has no approval, and none is made up."""
     asked = question(answers={})
