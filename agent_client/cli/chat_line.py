@@ -149,5 +149,6 @@ def _no_echo() -> Iterator[None]:
     try:
         yield
     finally:
-        termios.tcflush(descriptor, termios.TCIFLUSH)
-        termios.tcsetattr(descriptor, termios.TCSANOW, before)
+        with contextlib.suppress(termios.error):  # the terminal was closed
+            termios.tcflush(descriptor, termios.TCIFLUSH)
+            termios.tcsetattr(descriptor, termios.TCSANOW, before)

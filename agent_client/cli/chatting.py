@@ -10,6 +10,9 @@ import typer
 from countersign.agent_client.cli.options import Address, Namespace, Profile, Who
 from countersign.agent_client.cli.running import INTERRUPTED, Connection, UsageError, exit_code, leave
 
+HUNG_UP = 129
+"""Exit code after SIGHUP, as shells have it."""
+
 
 def chat(
     agent: Annotated[
@@ -44,7 +47,7 @@ def chat(
     /help lists the rest. The conversation lives in Temporal: it goes on after a crash of the
     worker, and with --session after one of this terminal.
     """
-    connection = Connection(address, namespace, profile)
+    connection, talking = Connection(address, namespace, profile), False
     try:
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
             raise UsageError(
@@ -52,10 +55,13 @@ def chat(
             )
         if agent is None and session is None:
             raise UsageError("say whom to talk to: countersign chat AGENT, or countersign chat --session ID")
+        talking = True
         asyncio.run(_talk(connection, agent or "", prompt, session, who, task_queue, close))
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
     except Exception as error:
+        if talking and not sys.stdin.isatty():  # the terminal was closed: nobody is there to be told
+            raise SystemExit(HUNG_UP) from None
         code = exit_code(error)
         if code is None:
             raise
