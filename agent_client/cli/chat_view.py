@@ -34,7 +34,7 @@ class Transcript:
 
     def texts(self, agent: str, message: "Message", width: int) -> list[str]:
         """A message's blocks, each as one text of one or more lines of so many columns."""
-        who = agent if message["role"] == "assistant" else "you"
+        who = agent if message["role"] == "assistant" else "user"
         return [self._block(who, block, width) for block in message["content"]]
 
     def _block(self, who: str, block: Any, width: int) -> str:

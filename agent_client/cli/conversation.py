@@ -13,7 +13,8 @@ from countersign.agent_client.cli.terminal import command, visible
 from countersign.agent_client.client import AgentClient
 from countersign.agent_client.errors import SessionEndedError
 from countersign.agent_client.following import Glimpse
-from countersign.agent_client.starting import new_session_id
+from countersign.agent_client.starting import checked_prompt, new_session_id
+from countersign.agent_core.errors import PayloadTooLargeError
 
 _FAST_S, _SLOW_S, _FAST_LOOKS = 0.15, 0.5, 20
 """Pauses between looks while a turn runs: the first ones, the later ones, and how many are the first."""
@@ -95,9 +96,17 @@ class Conversation:
                 raise LeavingError
             if like_a_command(text):
                 self._terminal.say(COMMANDS, "dim")
-            elif text:
+            elif text and self._can_be_sent(text):
                 await self._send(text)
                 return
+
+    def _can_be_sent(self, text: str) -> bool:
+        try:
+            checked_prompt(text)
+        except PayloadTooLargeError as error:
+            self._terminal.say(f"  not sent: {visible(str(error))}", "yellow")
+            return False
+        return True
 
     async def _send(self, text: str) -> None:
         """Send a prompt; the first one starts the session."""

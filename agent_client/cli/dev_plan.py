@@ -95,4 +95,7 @@ def _way_there(plan: Plan) -> list[str]:
 
 def say(plan: Plan, text: str, before: str = "") -> None:
     """A line for the person, at once."""
-    print(before + text, file=sys.stderr if plan.as_json else sys.stdout, flush=True)
+    with contextlib.suppress(
+        OSError
+    ):  # the terminal or the pipe's reader has gone; the processes are still to be ended
+        print(before + text, file=sys.stderr if plan.as_json else sys.stdout, flush=True)

@@ -105,7 +105,8 @@ async def _until_stopped(plan: Plan) -> None:
             stopped = running.cancel()
 
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-        asyncio.get_running_loop().add_signal_handler(number, stop)
+        if number != signal.SIGHUP or signal.getsignal(number) != signal.SIG_IGN:  # nohup
+            asyncio.get_running_loop().add_signal_handler(number, stop)
     try:
         await running
     except asyncio.CancelledError:
@@ -113,7 +114,10 @@ async def _until_stopped(plan: Plan) -> None:
             raise
         say(plan, "stopped")
     except ExceptionGroup as group:  # tasks run beside each other; the first that failed says why
-        raise group.exceptions[0] from group
+        first: Exception = group
+        while isinstance(first, ExceptionGroup):
+            first = first.exceptions[0]
+        raise first from group
 
 
 async def _run(plan: Plan, supervisor: "Supervisor", sources: "list[Source]") -> None:
@@ -204,5 +208,5 @@ def _supervisor(plan: Plan, sources: "list[Source]") -> "Supervisor":
         lambda line: say(plan, visible(line.expandtabs()), f"worker {BAR}"), lambda text: say(plan, text), ready
     )
     retry_s = None if plan.address is None else _RETRY_S
-    supervisor = Supervisor(worker, environment, listener, reload=plan.reload, retry_s=retry_s)
+    supervisor = Supervisor(worker, environment, listener, reload=plan.reload, retry_s=retry_s)  # `ready` looks at it
     return supervisor
