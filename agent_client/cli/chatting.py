@@ -38,8 +38,6 @@ def chat(
 ) -> None:
     """Talk to an agent, and answer what it asks, at the terminal.
 
-    For example: countersign chat janitor
-
     A question is shown in full and answered with y, n, t where trust is offered, or other words,
     which are sent as the answer. It may be answered elsewhere as well: the first answer counts.
     What is typed before a question appears is dropped. Ctrl-C stops the turn that runs, twice

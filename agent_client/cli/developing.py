@@ -58,8 +58,6 @@ def dev(
 ) -> None:
     """Run everything for development: server, UI, and a worker that reloads.
 
-    For example: countersign dev --agents examples.janitor
-
     The worker restarts when a Python file of the agents' packages changes; tools that run get to
     finish first. Sessions that wait for an answer are not touched by that. Ctrl-C ends it all, and
     once more kills a worker whose tools don't finish. With --json, one object on standard output

@@ -37,8 +37,6 @@ def doctor(
 ) -> None:
     """Check settings, server, namespace, workers and agents.
 
-    For example: countersign doctor --agents examples.janitor
-
     Changes nothing. Exit code 0 if nothing failed (warnings count as fine), 1 if something did, 3
     if the server can't be reached.
     """
