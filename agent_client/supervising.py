@@ -31,7 +31,7 @@ class Listener:
     Attributes:
         said: A line that the worker wrote; foreign text.
         notice: Something that happened to the worker, in words.
-        ready: The worker serves these agents.
+        ready: The worker serves these agents; it has said so, too.
     """
 
     said: Callable[[str], None]
@@ -158,10 +158,8 @@ class Supervisor:
     async def _relay(self, output: asyncio.StreamReader) -> None:
         async for line in _lines(output):
             text = line.decode(errors="replace").rstrip("\r")
-            ready = _READY.match(text)
-            if ready is None:
-                self._listener.said(text)
-            else:
+            self._listener.said(text)
+            if (ready := _READY.match(text)) is not None:
                 self._was_ready = True
                 self._listener.ready(ready["agents"].split(", "))
 

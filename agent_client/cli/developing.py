@@ -184,8 +184,9 @@ def _check_ports(plan: Plan) -> None:
 def _supervisor(plan: Plan, sources: "list[Source]") -> "Supervisor":
     from countersign.agent_client.supervising import Listener, Supervisor
 
-    worker = [sys.executable, "-m", "countersign.worker", "--address", plan.connect_to, "--task-queue", plan.task_queue]
-    worker += [word for module in plan.agents for word in ("--agents", module)]
+    modules = [word for module in plan.agents for word in ("--agents", module)]
+    worker = [sys.executable, "-m", "countersign.worker", *modules]
+    worker += ["--address", plan.connect_to, "--task-queue", plan.task_queue]
     environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
     if plan.address is None:
         # Settings for another server (namespace, TLS, API key, a versioned build) must not meet this one.
@@ -196,9 +197,7 @@ def _supervisor(plan: Plan, sources: "list[Source]") -> "Supervisor":
 
     def ready(served: list[str]) -> None:
         nonlocal announced
-        if announced:
-            say(plan, f"worker ready: {visible(', '.join(served))}")
-        else:
+        if not announced:
             announced = True
             announce(plan, served, sources, supervisor.pid)
 

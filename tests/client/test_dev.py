@@ -132,7 +132,7 @@ async def test_an_edited_policy_serves_the_next_session(dev):
     before = len(dev.said())
     dev.policy.write_text('WORDS = "policy two"\n')
     dev.hears("changed: gate/policy.py", before)
-    dev.hears("worker ready: gate", before)
+    dev.hears("countersign worker ready: agents gate", before)
     assert await dev.answer() == "policy two"
 
 
@@ -143,7 +143,7 @@ async def test_a_syntax_error_is_shown_and_the_next_change_serves_again(dev):
     dev.hears("waiting for a change", before)
     assert "SyntaxError" in dev.said()[before:]
     dev.policy.write_text('WORDS = "policy four"\n')
-    dev.hears("worker ready: gate", before)
+    dev.hears("countersign worker ready: agents gate", before)
     assert await dev.answer() == "policy four"
 
 
@@ -153,7 +153,7 @@ def test_a_worker_that_dies_is_replaced(dev):
     (worker,) = [pid for pid in children(dev.process.pid) if b"countersign.worker" in cmdline(pid)]
     os.kill(worker, signal.SIGKILL)
     dev.hears("the worker was killed by SIGKILL; starting a new one", before)
-    dev.hears("worker ready: gate", before)
+    dev.hears("countersign worker ready: agents gate", before)
 
 
 def cmdline(pid: int) -> bytes:
