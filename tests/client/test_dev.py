@@ -14,6 +14,8 @@ from tests.conftest import ROOT
 from countersign.agent_client import AgentClient
 from countersign.agent_client.dev_server import free_port
 
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
+
 PATIENCE_S = 30
 
 AGENTS = '''
