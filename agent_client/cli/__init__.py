@@ -15,6 +15,9 @@ import typer
 
 from countersign import __version__
 from countersign.agent_client.cli.answering import approve, deny, respond
+from countersign.agent_client.cli.chatting import chat
+from countersign.agent_client.cli.developing import dev
+from countersign.agent_client.cli.doctor import doctor
 from countersign.agent_client.cli.listing import list_sessions
 from countersign.agent_client.cli.looking import interrupts, show
 from countersign.agent_client.cli.prompting import prompt
@@ -30,6 +33,8 @@ app = typer.Typer(
 )
 
 COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
+    "dev": (dev, ("dev --agents examples.janitor", "dev --agents my_agents --database sessions.db")),
+    "chat": (chat, ("chat janitor", "chat --session janitor-0123456789 --as ana")),
     "start": (start, ('start janitor "Delete files older than 5 days in /tmp/attic" --wait',)),
     "list": (list_sessions, ("list", "list --status waiting --agent janitor")),
     "watch": (watch, ("watch", "watch tidy --until-question")),
@@ -40,6 +45,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
     "prompt": (prompt, ('prompt tidy "And now /tmp/cellar" --wait',)),
     "show": (show, ("show tidy",)),
     "stop": (stop, ("stop tidy", 'stop tidy --terminate --reason "it hangs"')),
+    "doctor": (doctor, ("doctor", "doctor --agents examples.janitor")),
 }
 """Every command, by use, with what one would type."""
 

@@ -86,6 +86,10 @@ async def test_a_cycle_that_is_reset_runs_no_call_again(lab):
     temporal = await Client.connect(lab.address, data_converter=pydantic_data_converter)
     for child in children[1:]:
         await reset(lab, child, 0)
-        async with asyncio.timeout(20):
-            await temporal.get_workflow_handle(child).result()
+        try:
+            async with asyncio.timeout(20):
+                await temporal.get_workflow_handle(child).result()
+        except TimeoutError:
+            seen = [EventType.Name(event.event_type) for event in (await lab.history_of(child)).events]
+            raise AssertionError(f"{child} did not end: {seen}") from None
     assert lab.effects() == ["a"]

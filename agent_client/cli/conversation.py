@@ -1,0 +1,201 @@
+"""The conversation of `chat`: prompt, watch, ask, until the person leaves or the session ends."""
+
+import asyncio
+from dataclasses import dataclass, field
+from typing import Any
+
+from countersign.agent_client.cli import chat_view
+from countersign.agent_client.cli.chat_asking import CLOSE, COMMANDS, LEAVE, Asker, like_a_command
+from countersign.agent_client.cli.chat_line import InterruptedLineError, Terminal
+from countersign.agent_client.cli.chat_link import LeavingError, Link
+from countersign.agent_client.cli.running import UsageError
+from countersign.agent_client.cli.terminal import command, visible
+from countersign.agent_client.client import AgentClient
+from countersign.agent_client.errors import SessionEndedError
+from countersign.agent_client.following import Glimpse
+from countersign.agent_client.starting import checked_prompt, new_session_id
+from countersign.agent_core.errors import PayloadTooLargeError
+
+_FAST_S, _SLOW_S, _FAST_LOOKS = 0.15, 0.5, 20
+"""Pauses between looks while a turn runs: the first ones, the later ones, and how many are the first."""
+
+_LATEST_MESSAGES = 6
+"""How many messages are shown of a session that is taken up again."""
+
+
+@dataclass(frozen=True)
+class Wish:
+    """What `chat` was asked for.
+
+    Attributes:
+        agent: The agent; "" to take that of the session.
+        prompt: The first prompt; None to ask for it.
+        session_id: A session to go on with; None to start one with the first prompt.
+        responder: Who answers, as a claim.
+        task_queue: Of the agent's workers.
+        close: Whether leaving ends the session.
+        way_back: Flags that another `countersign` needs to find the server.
+    """
+
+    agent: str
+    prompt: str | None = None
+    session_id: str | None = None
+    responder: str | None = None
+    task_queue: str = "countersign"
+    close: bool = False
+    way_back: list[str] = field(default_factory=list)
+
+
+class Conversation:
+    """One person, one session, one terminal.
+
+    Args:
+        client: Starts or finds the session.
+        wish: What was asked for.
+        terminal: Where the person is.
+    """
+
+    def __init__(self, client: AgentClient, wish: Wish, terminal: Terminal) -> None:
+        self._client, self._wish, self._terminal = client, wish, terminal
+        self._agent, self._close, self._begun = wish.agent, wish.close, wish.session_id is not None
+        self._link = Link(client, wish.session_id or new_session_id(wish.agent), terminal)
+        self._asker = Asker(self._link, terminal, wish.responder)
+        self._view = chat_view.Transcript()
+        self._own_prompts: list[str] = []
+        self._turn = 0
+
+    async def run(self) -> None:
+        """Talk until the person leaves or the session has ended."""
+        self._link.listen_to_signals()
+        try:
+            if self._begun:
+                await self._take_up()
+            elif self._wish.prompt is not None:
+                await self._send(self._wish.prompt)
+            else:
+                self._terminal.say(f"  chat with {visible(self._agent)}; /help lists what can be typed", "dim")
+            while not self._begun or await self._follow() != "closed":
+                await self._next_prompt()
+        except LeavingError:
+            await self._leave()
+
+    # --- Prompts ---
+
+    async def _next_prompt(self) -> None:
+        """Read lines until one is a prompt, and send it."""
+        while True:
+            try:
+                text = (await self._link.or_leave(self._terminal.prompt("you> "))).strip()
+            except EOFError:
+                raise LeavingError from None
+            except InterruptedLineError:
+                self._terminal.say("  nothing runs; Ctrl-D or /quit leaves", "dim")
+                continue
+            if text in LEAVE or text == CLOSE:
+                self._close = self._close or text == CLOSE
+                raise LeavingError
+            if like_a_command(text):
+                self._terminal.say(COMMANDS, "dim")
+            elif text and self._can_be_sent(text):
+                await self._send(text)
+                return
+
+    def _can_be_sent(self, text: str) -> bool:
+        try:
+            checked_prompt(text)
+        except PayloadTooLargeError as error:
+            self._terminal.say(f"  not sent: {visible(str(error))}", "yellow")
+            return False
+        return True
+
+    async def _send(self, text: str) -> None:
+        """Send a prompt; the first one starts the session."""
+        self._own_prompts.append(text)
+        self._turn += 1
+        session = self._link.session
+        if self._begun:
+            await self._link.busy("sending …", session.prompt(text))
+            return
+        self._begun = True
+        queue = self._wish.task_queue
+        starting = self._client.start(self._agent, text, session_id=session.id, lifetime="open", task_queue=queue)
+        await self._link.busy("starting …", starting)
+        self._terminal.say(f"  session {self._link.name}", "dim")
+
+    async def _take_up(self) -> None:
+        """Go on with a session: show how it stands."""
+        glimpse = await self._link.busy("looking …", self._link.look())
+        session_id = self._link.session.id
+        if glimpse.ended is not None:
+            raise SessionEndedError(session_id, glimpse.ended)
+        if self._agent and self._agent != glimpse.agent:
+            raise UsageError(
+                f"session {session_id!r} is one of agent {glimpse.agent!r}, not {self._agent!r}; leave the agent out"
+            )
+        self._agent, self._turn = glimpse.agent, glimpse.turn
+        self._terminal.say(f"  session {self._link.name} of {visible(self._agent)}", "dim")
+        skipped = len(glimpse.messages) - _LATEST_MESSAGES
+        if skipped > 0:
+            self._terminal.say(f"  … {skipped} earlier messages: {command('show', session_id)}", "dim")
+        self._show(glimpse.messages[-_LATEST_MESSAGES:])
+
+    # --- Watching ---
+
+    async def _follow(self) -> str:
+        """Show what happens and ask what is asked, until the loop stands still: "idle" or "closed"."""
+        while True:
+            self._link.forget_interrupts()
+            words = f"{visible(self._agent)} works … (Ctrl-C stops it)"
+            glimpse = await self._link.busy(words, self._until_stop())
+            if not glimpse.questions:
+                break
+            if len(glimpse.questions) > 1:
+                self._terminal.say(f"\n  {len(glimpse.questions)} questions are open; one after the other:", "dim")
+            if not await self._asker.ask(glimpse.questions[0]):
+                self._close = True
+                raise LeavingError
+        self._turn = glimpse.turn
+        end = chat_view.turn_end(glimpse.stop_reason, glimpse.error)
+        if end is not None:
+            self._terminal.say(f"  {end}", "yellow")
+        if glimpse.word == "closed":
+            self._terminal.say(f"  session {self._link.name} has ended ({visible(glimpse.ended or 'closed')})", "dim")
+        return glimpse.word
+
+    async def _until_stop(self) -> Glimpse:
+        """Look until something is asked, or nothing runs any more."""
+        looks = 0
+        while True:
+            glimpse = await self._link.look()
+            self._show(glimpse.messages)
+            idle = glimpse.word == "idle" and glimpse.turn >= self._turn  # and not: not yet begun
+            if glimpse.questions or glimpse.word == "closed" or idle:
+                return glimpse
+            looks += 1
+            await asyncio.sleep(_FAST_S if looks < _FAST_LOOKS else _SLOW_S)
+
+    def _show(self, messages: list[Any]) -> None:
+        for message in messages:
+            text = "\n".join(block.get("text", "") for block in message["content"])
+            if message["role"] == "user" and text in self._own_prompts:
+                self._own_prompts.remove(text)  # it stands above, where it was typed
+                continue
+            for block in self._view.texts(self._agent, message, self._terminal.width):
+                self._terminal.say(block)
+
+    # --- Leaving ---
+
+    async def _leave(self) -> None:
+        """Say how to come back, or end the session."""
+        if not self._begun:
+            return
+        session_id = self._link.session.id
+        if self._close:
+            self._link.stay()
+            await self._link.busy("closing …", self._link.session.close())
+            self._terminal.say(f"session {self._link.name} is closed")
+            return
+        back = self._wish.way_back
+        self._terminal.say(f"session {self._link.name} stays open, and so does what it asks")
+        self._terminal.say(f"  to come back: {command('chat', '--session', session_id, *back)}", cut=False)
+        self._terminal.say(f"  to end it:    {command('stop', session_id, '--close', *back)}", cut=False)

@@ -1,0 +1,101 @@
+"""What `dev` is asked to run, and what it says about it."""
+
+import contextlib
+import os
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from countersign.agent_client.cli.terminal import command, print_json, visible
+
+if TYPE_CHECKING:
+    from countersign.agent_client.reloading import Source
+
+PORT, UI_PORT = 7233, 8233
+TASK_QUEUE = "countersign"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What `dev` is asked to run.
+
+    Attributes:
+        agents: Agent modules.
+        task_queue: The queue that the worker serves.
+        address: A server that runs already; None for an embedded one.
+        port: Of the embedded server.
+        ui_port: Of its UI; None for no UI.
+        database: Its file; None for memory.
+        reload: Whether the worker is replaced when its source changes.
+        as_json: Whether standard output is for programs.
+    """
+
+    agents: list[str]
+    task_queue: str
+    address: str | None
+    port: int
+    ui_port: int | None
+    database: Path | None
+    reload: bool
+    as_json: bool
+
+    @property
+    def connect_to(self) -> str:
+        """Address of the server, embedded or not."""
+        return self.address or f"127.0.0.1:{self.port}"
+
+
+def announce(plan: Plan, served: list[str], sources: "list[Source]", worker_pid: int | None) -> None:
+    """Say what is ready, and what to type next."""
+    ui = f"http://127.0.0.1:{plan.ui_port}" if plan.ui_port is not None else None
+    if plan.as_json:
+        database = str(plan.database) if plan.database is not None else None
+        print_json(
+            {
+                "address": plan.connect_to,
+                "ui": ui,
+                "task_queue": plan.task_queue,
+                "agents": served,
+                "database": database,
+                "worker_pid": worker_pid,
+            }
+        )
+        sys.stdout.flush()
+        return
+    kept = f"in {plan.database}" if plan.database else "in memory: what it holds ends with it; --database FILE keeps it"
+    folders = ", ".join(f"{os.path.relpath(source.folder)}/" for source in sources)
+    rows = {
+        "agents": ", ".join(served),
+        "server": f"{plan.connect_to}" + (f" ({kept})" if plan.address is None else ""),
+        "UI": ui,
+        "queue": plan.task_queue if plan.task_queue != TASK_QUEUE else None,
+        "reloads": f"on changes in {folders}" if plan.reload else "no (--no-reload)",
+    }
+    lines = [f"  {name:<8} {visible(value)}" for name, value in rows.items() if value]
+    following = command("chat", served[0], *_way_there(plan))
+    say(plan, "\n".join(["ready", *lines, "", "in another terminal:", f"  {following}", "", "Ctrl-C stops it all"]))
+
+
+def _way_there(plan: Plan) -> list[str]:
+    """Flags that another terminal needs to find this server and queue; none with the defaults."""
+    from countersign.agent_client.connection import connection_settings
+    from countersign.agent_client.errors import ConnectionFailedError
+
+    flags = []
+    with contextlib.suppress(ConnectionFailedError):
+        settings = connection_settings(None, None, None)
+        host = plan.connect_to.replace("127.0.0.1", "localhost")
+        if settings["target_host"].replace("127.0.0.1", "localhost") != host:
+            flags += ["--address", plan.connect_to]
+        if plan.address is None and settings.get("namespace", "default") != "default":
+            flags += ["--namespace", "default"]
+    return flags + (["--task-queue", plan.task_queue] if plan.task_queue != TASK_QUEUE else [])
+
+
+def say(plan: Plan, text: str, before: str = "") -> None:
+    """A line for the person, at once."""
+    with contextlib.suppress(
+        OSError
+    ):  # the terminal or the pipe's reader has gone; the processes are still to be ended
+        print(before + text, file=sys.stderr if plan.as_json else sys.stdout, flush=True)

@@ -1,0 +1,233 @@
+"""Looks at a server, a namespace and a task queue, for a diagnosis. Changes nothing."""
+
+import asyncio
+import json
+import os
+import platform
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from functools import partial
+from importlib.metadata import PackageNotFoundError, version
+from typing import Any
+
+from temporalio.api.enums.v1 import IndexedValueType, TaskQueueType
+from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflowservice.v1 import (
+    DescribeNamespaceRequest,
+    DescribeTaskQueueRequest,
+    DescribeWorkerDeploymentRequest,
+    GetSystemInfoRequest,
+)
+from temporalio.client import Client
+from temporalio.envconfig import ClientConfigProfile
+from temporalio.service import RPCError
+
+from countersign.activities.search_attributes import ATTRIBUTES
+from countersign.agent_client.connection import DEFAULT_ADDRESS, connect_temporal
+from countersign.agent_client.errors import ClientError
+from countersign.agent_client.health import (
+    Check,
+    Poller,
+    Setting,
+    attributes_check,
+    deployment_check,
+    namespace_check,
+    pollers_check,
+    waiting_check,
+)
+from countersign.agent_client.sending import within
+from countersign.agent_client.translation import server_trouble
+from countersign.agent_core.wire import SEARCH_PENDING, SESSION_WORKFLOW, STATUS_QUERY
+
+_RPC = timedelta(seconds=5)
+_ANSWER_S = 3.0
+_IMPORT_S = 60.0
+
+_LOAD = """
+import json, os, sys
+sys.path.insert(0, os.getcwd())
+from countersign.agent_core.deployment import load_agents
+print("\\n" + json.dumps(sorted(load_agents(sys.argv[1:]))))
+"""
+
+
+def versions_check() -> Check:
+    """What is installed here."""
+    named = {
+        "countersign": _version("countersign"),
+        "temporalio": _version("temporalio"),
+        "Python": platform.python_version(),
+    }
+    return Check("versions", "ok", ", ".join(f"{name} {number}" for name, number in named.items()))
+
+
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return "(not installed as a package)"
+
+
+def settings_of(given: Mapping[str, tuple[str | None, str]]) -> list[Setting]:
+    """The connection's settings with who gave each, the API key and certificates only as present or not.
+
+    Args:
+        given: For "address", "namespace" and "profile": the value, and whether it came from the flag or the
+            variable, as the command line was read.
+
+    Raises:
+        ClientError: If the profile can't be read.
+    """
+    profile_name, profile_source = given["profile"]
+    try:
+        both, file = (ClientConfigProfile.load(profile_name, disable_env=off) for off in (False, True))
+    except (RuntimeError, ValueError, OSError) as error:
+        raise ClientError(f"Temporal's settings can't be read: {error}") from error
+    where = f"profile {profile_name or 'default'}"
+    found = [Setting("profile", profile_name, profile_source)] if profile_name else []
+    for name, default in (("address", DEFAULT_ADDRESS), ("namespace", "default")):
+        value, source = given[name]
+        if value is None:
+            value = getattr(both, name)
+            source = where if value is not None else "default"
+        found.append(Setting(name, value or default, source))
+    if both.api_key is not None:
+        found.append(Setting("API key", "set", where if both.api_key == file.api_key else "TEMPORAL_API_KEY"))
+    if both.tls is not None or both.api_key is not None:
+        found.append(Setting("TLS", "on", where if file.tls is not None else "TEMPORAL_TLS"))
+    return found
+
+
+async def examine(address: str | None, namespace: str | None, profile: str | None, queue: str) -> list[Check]:
+    """Everything about the server, the namespace and the queue; it stops where nothing can be asked any more."""
+    try:
+        client = await connect_temporal(address, namespace, profile)
+        info = await client.workflow_service.get_system_info(GetSystemInfoRequest(), timeout=_RPC)
+    except (ClientError, RPCError) as error:
+        advice = "start a server (countersign dev --agents MODULE brings one), or correct the address"
+        return [Check("server", "failure", str(error), advice, code="no-connection")]
+    target = client.service_client.config.target_host
+    checks = [Check("server", "ok", f"Temporal {info.server_version} at {target}")]
+    try:
+        described = await client.workflow_service.describe_namespace(
+            DescribeNamespaceRequest(namespace=client.namespace), timeout=_RPC
+        )
+    except RPCError as error:
+        known = server_trouble(error, target, client.namespace)
+        create = f"temporal operator namespace create -n {shlex.quote(client.namespace)}"
+        create = f"make it ({create}), or name another with --namespace"
+        return [*checks, Check("namespace", "failure", str(known or error), create)]
+    retention = described.config.workflow_execution_retention_ttl.ToTimedelta()
+    checks.append(namespace_check(client.namespace, retention))
+    checks.append(await _attributes(client))
+    return checks + await _queue(client, queue)
+
+
+async def _attributes(client: Client) -> Check:
+    request = ListSearchAttributesRequest(namespace=client.namespace)
+    try:
+        listed = await client.operator_service.list_search_attributes(request, timeout=_RPC)
+    except RPCError as error:
+        return Check(
+            "search attributes", "warning", f"the server does not list them ({error.message})",
+            "sessions may run without them; whoever runs the server can check",
+        )  # fmt: skip
+    wanted = {name: _type(kind) for name, kind in ATTRIBUTES.items()}
+    present = {name: _type(kind) for name, kind in listed.custom_attributes.items() if name in wanted}
+    return attributes_check(client.namespace, wanted, present)
+
+
+def _type(kind: Any) -> str:
+    return IndexedValueType.Name(kind).removeprefix("INDEXED_VALUE_TYPE_").title().replace("_", "")
+
+
+async def _queue(client: Client, queue: str) -> list[Check]:
+    now = datetime.now(UTC)
+    kinds = {
+        "workflows": TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
+        "activities": TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
+    }
+    try:
+        polling = {name: await _pollers(client, queue, kind) for name, kind in kinds.items()}
+        checks = [pollers_check(name, queue, pollers, now) for name, pollers in polling.items()]
+        return [*checks, *await _deployments(client, polling["workflows"]), await _sessions(client, queue)]
+    except RPCError as error:
+        advice = "check what this client may do in the namespace"
+        return [Check("task queue", "failure", f"{queue!r} can't be examined: {error.message}", advice)]
+
+
+async def _pollers(client: Client, queue: str, kind: Any) -> list[Poller]:
+    request = DescribeTaskQueueRequest(
+        namespace=client.namespace, task_queue=TaskQueue(name=queue), task_queue_type=kind
+    )
+    answer = await client.workflow_service.describe_task_queue(request, timeout=_RPC)
+    return [
+        Poller(
+            item.identity,
+            item.last_access_time.ToDatetime(UTC),
+            item.deployment_options.deployment_name if item.deployment_options.build_id else "",
+            item.deployment_options.build_id,
+        )
+        for item in answer.pollers
+    ]
+
+
+async def _deployments(client: Client, pollers: Sequence[Poller]) -> list[Check]:
+    """For each deployment whose versioned builds poll: whether its current version is among them."""
+    builds: dict[str, list[str]] = {}
+    for poller in sorted(pollers, key=lambda poller: poller.last_seen):
+        if poller.deployment and poller.build_id not in builds.setdefault(poller.deployment, []):
+            builds[poller.deployment].append(poller.build_id)
+    checks = []
+    for name, polling in builds.items():
+        request = DescribeWorkerDeploymentRequest(namespace=client.namespace, deployment_name=name)
+        answer = await client.workflow_service.describe_worker_deployment(request, timeout=_RPC)
+        current = answer.worker_deployment_info.routing_config.current_deployment_version.build_id
+        checks.append(deployment_check(name, polling, current))
+    return checks
+
+
+async def _sessions(client: Client, queue: str) -> Check:
+    quoted = queue.replace("\\", "\\\\").replace("'", "\\'")
+    running = f"WorkflowType = '{SESSION_WORKFLOW}' AND ExecutionStatus = 'Running' AND TaskQueue = '{quoted}'"
+    count = (await client.count_workflows(running)).count
+    try:
+        waiting = (await client.count_workflows(f"{running} AND {SEARCH_PENDING} > 0")).count
+    except RPCError:  # the namespace does not know the attribute
+        waiting = 0
+    async for session in client.list_workflows(running, limit=1):
+        query = partial(client.get_workflow_handle(session.id).query, STATUS_QUERY, {}, rpc_timeout=_RPC)
+        try:
+            await within(_ANSWER_S, query)
+        except (RPCError, TimeoutError):
+            return waiting_check(queue, count, waiting, False)
+        except Exception as error:
+            return Check("sessions", "failure", f"session {session.id!r} can't say how it is: {error}")
+        return waiting_check(queue, count, waiting, True)
+    return waiting_check(queue, count, waiting, None)
+
+
+async def agents_check(modules: Sequence[str]) -> Check:
+    """Whether agent modules load, in a process of their own and from the current folder, as in a worker."""
+    process = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", _LOAD, *modules,
+        cwd=os.getcwd(), stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    try:
+        said, complained = await asyncio.wait_for(process.communicate(), _IMPORT_S)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        advice = "keep what takes long out of the module's top level"
+        return Check("agents", "failure", f"importing took more than {_IMPORT_S:g} s", advice)
+    if process.returncode != 0:
+        last = (complained.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]
+        advice = f"correct the module, or stand in the folder that it can be imported from (this is {os.getcwd()})"
+        return Check(
+            "agents", "failure", last.removeprefix("countersign.agent_core.errors.AgentDefinitionError: "), advice
+        )
+    return Check("agents", "ok", ", ".join(json.loads(said.decode().splitlines()[-1])))

@@ -1,0 +1,110 @@
+"""What a typed line means, and how a conversation looks: nothing from outside can fake a line."""
+
+from datetime import UTC, datetime
+
+import pytest
+
+from countersign.agent_client.cli.chat_view import Transcript, barred, card, fate, meaning, offer, turn_end
+from countersign.agent_core.wire import Question, ShownCall
+
+NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
+
+
+def question(**fields):
+    """A question about one call."""
+    calls = [ShownCall(index=0, tool_use_id="t", tool="delete", input={"path": "x" * 100 + "\u202e"})]
+    return Question(**{"id": "q", "name": "really", "digest": "a" * 64, "calls": calls, **fields})
+
+
+@pytest.mark.parametrize(
+    ("typed", "expected"),
+    [
+        ("y", ({"go": True}, "approve")),
+        (" YES ", ({"go": True}, "approve")),
+        ("n", (False, "deny")),
+        ("No", (False, "deny")),
+        ("approve", ({"go": True}, "approve")),
+        ("no: keep it", ("no: keep it", "")),
+        ("yes please", ("yes please", "")),
+        ("t", ("t", "")),
+        ('/json {"go": 1}', ({"go": 1}, "")),
+        ("/json null", (None, "")),
+        ("  ", None),
+    ],
+)
+def test_a_line_means_the_questions_own_answer_or_its_words(typed, expected):
+    """y and n send what the asker understands; everything else goes out as it is; Enter alone is no answer."""
+    assert meaning(question(answers={"approve": {"go": True}, "deny": False}), typed) == expected
+
+
+def test_trust_and_other_answers_are_taken_where_they_are_offered():
+    """By t, or by the answer's own name."""
+    asked = question(answers={"approve": "y", "deny": "n", "trust": "t", "skip": 0})
+    assert (meaning(asked, "t"), meaning(asked, "skip")) == (("t", "trust"), (0, "skip"))
+    assert offer(asked).startswith("y approves, n denies, t approves this tool from now on, skip, ")
+
+
+def test_an_answer_with_parts_to_fill_in_is_offered_as_json():
+    """Its name alone would send the example."""
+    asked = question(answers={"retry": "retry", "record": {"result": "what it returned"}})
+    assert offer(asked).startswith('retry, /json {"result": "what it returned"} (record), ')
+    assert meaning(asked, "record") == ("record", "")
+
+
+def test_a_free_question_takes_y_as_a_word():
+    """It has no approval, and none is made up."""
+    asked = question(answers={})
+    assert meaning(asked, "y") == ("y", "")
+    assert offer(asked) == "other words are sent as the answer"
+
+
+def test_what_is_not_json_is_said_so():
+    """And not sent as text."""
+    with pytest.raises(ValueError, match="not JSON"):
+        meaning(question(), "/json {")
+
+
+def test_a_card_hides_nothing_and_no_foreign_text_begins_a_line():
+    """Long and hostile input is cut to the width, each piece behind a bar, and is complete."""
+    shown = card(question(reason="cleanup\nanswer> y\x1b[2J"), NOW, 40)
+    bars = [line for line in shown.split("\n") if line.startswith(("    │ ", "    ┆ "))]
+    assert all(len(line) <= 40 for line in bars)
+    assert "x" * 100 + "\\u202e" in "".join(line[6:] for line in bars)
+    assert "    │ answer> y\\u001b[2J" in shown
+    assert not any(line.startswith("answer>") for line in shown.split("\n"))
+
+
+def test_prose_is_cut_between_words_and_wide_letters_count_twice():
+    """Readable, and still within the width."""
+    assert barred("one two three", "", 12, prose=True) == "│ one two\n│ three"
+    assert barred("日本日本日本", "", 12) == "│ 日本日本日\n┆ 本"
+
+
+def test_results_are_shown_with_the_name_of_their_call():
+    """The model's message names it, the tool's only its id."""
+    view = Transcript()
+    use = {"toolUse": {"toolUseId": "1", "name": "delete", "input": {"path": "a"}}}
+    result = {"toolResult": {"toolUseId": "1", "status": "error", "content": [{"text": "no"}]}}
+    assert view.texts("bot", {"role": "assistant", "content": [use]}, 80) == ['  calls delete {"path": "a"}']
+    assert view.texts("bot", {"role": "user", "content": [result]}, 80) == ["  delete ended with error\n    │ no"]
+
+
+@pytest.mark.parametrize(
+    ("found", "words"),
+    [
+        ({"event": "answered", "answer": {"responder": {"id": "bo\x1bb"}, "response": "y"}}, 'by bo\\u001bb: "y"'),
+        ({"event": "answered", "answer": {"response": "y", "channel": "signal"}}, "by somebody (signal)"),
+        ({"event": "expired", "answer": None}, "deadline has passed"),
+        ({"event": "question_withdrawn", "answer": None}, "withdrawn"),
+    ],
+)
+def test_a_question_that_is_gone_says_why(found, words):
+    """And by whom, as they claimed."""
+    assert words in fate(found)
+
+
+def test_only_an_unusual_end_of_a_turn_is_told():
+    """A usual one shows in what the agent says."""
+    assert turn_end("end_turn", None) is None
+    assert turn_end("cancelled", None) == "the turn was stopped"
+    assert turn_end("failed", {"type": "ModelError", "message": "no\x1b"}) == "the turn failed: ModelError: no\\u001b"

@@ -1,0 +1,147 @@
+"""`countersign doctor` against a real server, and its judgements on what was found."""
+
+import asyncio
+import json
+import uuid
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from temporalio.api.workflowservice.v1 import RegisterNamespaceRequest
+from typer.testing import CliRunner
+
+from countersign.agent_client import AgentClient
+from countersign.agent_client.cli import app
+from countersign.agent_client.health import (
+    Poller,
+    attributes_check,
+    deployment_check,
+    namespace_check,
+    overall,
+    pollers_check,
+    waiting_check,
+)
+
+NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
+WANTED = {"CountersignAgent": "Keyword", "CountersignPending": "Int"}
+
+
+def examined(*words: str, **variables: str) -> tuple[int, dict[str, dict[str, str]]]:
+    """Exit code of the command, and its checks by name."""
+    got = CliRunner().invoke(app, ["doctor", "--json", *words], env=variables)
+    assert got.exception is None or isinstance(got.exception, SystemExit), got.exception
+    return got.exit_code, {check["name"]: check for check in json.loads(got.stdout)["checks"]}
+
+
+async def test_where_all_is_well_it_exits_with_0(temporal_server, served, served_queue):
+    """A worker polls, a session is answered for, and each setting is shown with its source."""
+    await (await served.start("asker", "hello", lifetime="open")).wait_for_questions()
+    words = ("--task-queue", served_queue, "--agents", "tests.client.served_agents")
+    code, checks = await asyncio.to_thread(examined, *words, TEMPORAL_ADDRESS=temporal_server)
+    assert [check["name"] for check in checks.values() if check["level"] != "ok"] == []
+    assert code == 0
+    assert f"address {temporal_server} (TEMPORAL_ADDRESS)" in checks["settings"]["found"]
+    assert "namespace default (default)" in checks["settings"]["found"]
+    assert checks["agents"]["found"].startswith("asker")
+    assert "last one" in checks["workers for activities"]["found"]
+
+
+async def test_a_session_without_a_worker_is_a_failure_with_the_command_that_helps(temporal_server):
+    """No poller, and a session on that queue that nobody answers for: exit code 1."""
+    queue = f"nobody-{uuid.uuid4().hex[:8]}"
+    await (await AgentClient.connect(temporal_server, task_queue=queue)).start("janitor", "clean up")
+    async with asyncio.timeout(20):  # the list of sessions follows after a moment
+        while True:
+            code, checks = await asyncio.to_thread(examined, "--task-queue", queue, "--address", temporal_server)
+            if checks["sessions"]["found"].startswith("1 running"):
+                break
+            await asyncio.sleep(0.1)
+    assert code == 1
+    assert {checks[name]["level"] for name in ("workers for workflows", "workers for activities", "sessions")} == {
+        "failure"
+    }
+    assert f"--task-queue {queue}" in checks["sessions"]["advice"]
+
+
+async def test_a_namespace_without_our_search_attributes_gets_a_warning(temporal_server, client):
+    """With the command that registers them."""
+    name = f"bare-{uuid.uuid4().hex[:8]}"
+    request = RegisterNamespaceRequest(namespace=name)
+    request.workflow_execution_retention_period.FromTimedelta(timedelta(days=3))
+    await client.workflow_service.register_namespace(request)
+    async with asyncio.timeout(20):
+        while True:  # known everywhere after a moment
+            words = ("--address", temporal_server, "--namespace", name)
+            _, checks = await asyncio.to_thread(examined, *words)
+            if "sessions" in checks:
+                break
+            await asyncio.sleep(0.2)
+    assert "'" + name + "', keeps ended sessions for 3 days" in checks["namespace"]["found"]
+    assert checks["search attributes"]["level"] == "warning"
+    assert "--name CountersignAgent --type Keyword" in checks["search attributes"]["advice"]
+
+
+def test_a_missing_namespace_is_a_failure_and_not_a_lost_connection(temporal_server):
+    """Exit code 1: the server is there."""
+    code, checks = examined("--address", temporal_server, "--namespace", "nowhere")
+    assert (code, checks["server"]["level"], checks["namespace"]["level"]) == (1, "ok", "failure")
+    assert "namespace create -n nowhere" in checks["namespace"]["advice"]
+
+
+def test_without_a_server_it_exits_with_3_and_still_imports_the_agents():
+    """What can be checked is checked."""
+    code, checks = examined("--address", "127.0.0.1:1", "--agents", "no.such_module")
+    assert code == 3
+    assert "127.0.0.1:1" in checks["server"]["found"]
+    assert "'no.such_module'" in checks["agents"]["found"]
+
+
+def test_a_person_sees_marks_and_advice(temporal_server):
+    """A line each, and what to do below it."""
+    got = CliRunner().invoke(app, ["doctor", "--address", temporal_server, "--namespace", "nowhere"])
+    assert "✓ server" in got.stdout
+    assert "✗ namespace" in got.stdout
+    assert "→ make it" in got.stdout
+
+
+@pytest.mark.parametrize(("age_s", "level"), [(70, "ok"), (100, "failure")])
+def test_a_worker_that_has_not_asked_for_work_is_gone(age_s, level):
+    """A worker that lives asks every minute; the server lists it for five."""
+    seen = [Poller("1@host", NOW - timedelta(seconds=200)), Poller("2@host", NOW - timedelta(seconds=age_s))]
+    check = pollers_check("workflows", "q", seen, NOW)
+    assert check.level == level
+    assert "2@host" in check.found
+
+
+def test_a_search_attribute_of_another_type_is_named_with_both():
+    """It can't be repaired by creating it."""
+    check = attributes_check("default", WANTED, {"CountersignAgent": "Text", "CountersignPending": "Int"})
+    assert (check.level, check.found) == ("warning", "CountersignAgent is Text, not Keyword")
+    assert "create" not in check.advice
+
+
+@pytest.mark.parametrize(
+    ("builds", "current", "level", "words"),
+    [(["b1"], "b1", "ok", "b1"), (["b1", "b2"], "", "failure", "--build-id b2"), (["b2"], "b1", "failure", "b1")],
+)
+def test_a_versioned_deployment_needs_its_current_build_to_poll(builds, current, level, words):
+    """Else new sessions do not start, and nothing says so."""
+    check = deployment_check("d", builds, current)
+    assert check.level == level
+    assert words in check.found + check.advice
+
+
+def test_a_short_retention_is_a_warning():
+    """Ended sessions could not be read any more."""
+    assert namespace_check("n", timedelta(hours=1)).level == "warning"
+    assert namespace_check("n", timedelta(hours=24)).level == "ok"
+
+
+def test_warnings_alone_count_as_fine():
+    """The worst level is what counts, and nothing running is no failure."""
+    fine, warned = waiting_check("q", 0, 0, None), namespace_check("n", timedelta(hours=1))
+    assert (overall([fine]), overall([fine, warned])) == ("ok", "warning")
+
+
+def test_names_from_outside_are_quoted_in_commands():
+    """What is proposed can be pasted."""
+    assert "'a b; rm'" in pollers_check("workflows", "a b; rm", [], NOW).advice
