@@ -8,8 +8,8 @@ from countersign.agent_client.answers import answer_block
 from countersign.agent_client.cli import chat_view
 from countersign.agent_client.cli.chat_line import InterruptedLineError, Terminal
 from countersign.agent_client.cli.chat_link import LeavingError, Link
-from countersign.agent_client.cli.terminal import visible
 from countersign.agent_core.errors import AnswerRefused
+from countersign.agent_core.visible import visible
 from countersign.agent_core.wire import Question
 
 COMMANDS = """  /quit or Ctrl-D   leave; the session stays open

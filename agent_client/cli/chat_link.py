@@ -6,12 +6,12 @@ from collections.abc import Coroutine
 from typing import Any, TypeVar
 
 from countersign.agent_client.cli.chat_line import Terminal
-from countersign.agent_client.cli.terminal import visible
 from countersign.agent_client.client import AgentClient
 from countersign.agent_client.errors import ConnectionFailedError, NoReplyError, NoWorkerError
 from countersign.agent_client.following import Follower, Glimpse
 from countersign.agent_client.session import SessionHandle
 from countersign.agent_core.json_values import JsonObject
+from countersign.agent_core.visible import visible
 from countersign.agent_core.wire import Question
 
 T = TypeVar("T")

@@ -9,7 +9,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from countersign.agent_client.cli.cards import moment
-from countersign.agent_client.cli.terminal import BAR, shortened, visible
+from countersign.agent_client.cli.terminal import BAR, shortened
+from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
     from countersign.agent_core.json_values import JsonObject, JsonValue

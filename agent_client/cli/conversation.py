@@ -9,12 +9,13 @@ from countersign.agent_client.cli.chat_asking import CLOSE, COMMANDS, LEAVE, Ask
 from countersign.agent_client.cli.chat_line import InterruptedLineError, Terminal
 from countersign.agent_client.cli.chat_link import LeavingError, Link
 from countersign.agent_client.cli.running import UsageError
-from countersign.agent_client.cli.terminal import command, visible
+from countersign.agent_client.cli.terminal import command
 from countersign.agent_client.client import AgentClient
 from countersign.agent_client.errors import SessionEndedError
 from countersign.agent_client.following import Glimpse
 from countersign.agent_client.starting import checked_prompt, new_session_id
 from countersign.agent_core.errors import PayloadTooLargeError
+from countersign.agent_core.visible import visible
 
 _FAST_S, _SLOW_S, _FAST_LOOKS = 0.15, 0.5, 20
 """Pauses between looks while a turn runs: the first ones, the later ones, and how many are the first."""

@@ -12,7 +12,8 @@ import typer
 from countersign.agent_client.cli.dev_plan import PORT, TASK_QUEUE, UI_PORT, Plan, announce, say
 from countersign.agent_client.cli.options import AsJson
 from countersign.agent_client.cli.running import UsageError, exit_code, leave
-from countersign.agent_client.cli.terminal import BAR, visible
+from countersign.agent_client.cli.terminal import BAR
+from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
     from countersign.agent_client.dev_server import DevServer

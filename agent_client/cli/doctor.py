@@ -8,7 +8,8 @@ import typer
 
 from countersign.agent_client.cli.options import Address, AsJson, Namespace, Profile
 from countersign.agent_client.cli.running import FAILED, UNREACHABLE, exit_code, leave
-from countersign.agent_client.cli.terminal import print_json, visible
+from countersign.agent_client.cli.terminal import print_json
+from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
     from countersign.agent_client.health import Check
