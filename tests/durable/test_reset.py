@@ -62,12 +62,14 @@ async def test_a_session_that_is_reset_runs_nothing_again_on_the_old_answer(lab,
 
 
 async def unknown_outcome(session):
-    """Wait until the session asks whether a call ran."""
+    """Wait until the session asks whether a call ran; approve it anew if the old answer came too early to count."""
     async with asyncio.timeout(60):
         while True:
-            found = [question for question in await session.interrupts() if question.name == "unknown-outcome"]
-            if found:
-                return found
+            found = {question.name: question for question in await session.interrupts()}
+            if "unknown-outcome" in found:
+                return [found["unknown-outcome"]]
+            if "call" in found:
+                await session.answer((found["call"].id, "y"))
             await asyncio.sleep(0.05)
 
 
