@@ -92,7 +92,7 @@ def test_no_value_runs_that_was_not_shown():
     @strands.tool
     def purge(options: Options, limit: str = None) -> str:  # noqa: RUF013 (as people write it)
         """Purge."""
-        ran.append((Options.model_validate(options), limit))
+        ran.append([Options.model_validate(options), limit])
         return "purged"
 
     agent, _ = run([purge], ("purge", {"options": {}}))
@@ -102,7 +102,7 @@ def test_no_value_runs_that_was_not_shown():
         "limit": None,
     }
     assert results(agent) == [("success", "purged")]
-    assert ran == [(Options(force=True, targets=["everything"]), None)]
+    assert ran == [[Options(force=True, targets=["everything"]), None]]
 
 
 @pytest.mark.parametrize(
