@@ -22,13 +22,12 @@ from countersign.agent_core.errors import (
     ConcurrencyException,
     EventLoopException,
     ModelThrottledException,
-    ModelUnavailableError,
 )
 from countersign.agent_core.interrupts import as_interrupt
 from countersign.agent_core.json_values import JsonObject, check_json
 from countersign.agent_core.messages import Message
 from countersign.agent_core.model_making import make_model
-from countersign.agent_core.models import FIRST_RETRY_S, LONGEST_RETRY_S, MODEL_ATTEMPTS, Model, collect
+from countersign.agent_core.models import FIRST_RETRY_S, LONGEST_RETRY_S, MODEL_ATTEMPTS, RETRYABLE, Model, answer
 from countersign.agent_core.result import AgentResult, Metrics
 from countersign.agent_core.session import Session, SessionState
 from countersign.agent_core.steps import StepInfo
@@ -81,16 +80,9 @@ class InProcessEffects:
             raise AgentDefinitionError(f"agent {self._agent.name!r} has no model; pass Agent(model=...)")
         pause_s = FIRST_RETRY_S
         for attempts_left in range(MODEL_ATTEMPTS - 1, -1, -1):
-            stream = self._model.stream(
-                messages,
-                self._agent.tool_registry.specs(),
-                call.system_prompt,
-                call=call.call,
-                invocation_state=call.invocation_state,
-            )
             try:
-                return await collect(stream)
-            except (ModelThrottledException, ModelUnavailableError) as error:
+                return await answer(self._model, call, messages, self._agent.tool_registry.specs())
+            except RETRYABLE as error:
                 if not attempts_left:
                     raise
                 asked_s = error.retry_after_s if isinstance(error, ModelThrottledException) else None

@@ -107,7 +107,9 @@ class ToolPhase:
             return
         self._pending.doubted = True
         for index in self._unfinished():
-            self._pending.unknown.setdefault(index, "the session was reset, and may have run it before that")
+            tool = self._context.agent.tool_registry.get(str(self._uses[index]["name"]))
+            if tool is None or not tool.idempotent:
+                self._pending.unknown.setdefault(index, "the session was reset, and may have run it before that")
 
     def _unfinished(self) -> list[int]:
         return [index for index in range(len(self._uses)) if index not in self._pending.results]
