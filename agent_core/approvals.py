@@ -124,6 +124,11 @@ class Ledger:
             self._pending.remembered[key] = found
         return copy.deepcopy(self._pending.remembered[key])
 
+    def keep_inline(self, index: int, name: str, call: str) -> None:
+        """Note that an inline approval came with another input: nobody is asked again about that call."""
+        self._pending.remembered[f"{index}/{name}:answer/{call}"] = {"decision": "approve"}
+        self._pending.remembered[f"{index}/{name}:judged/{call}"] = {"approved": True}
+
     def lapsed(self, question: Question) -> bool:
         """True if an answer is too old for its call to start now."""
         if question.answer is None or not question.answer.at:
@@ -160,14 +165,16 @@ class Asking:
         callback: Name of the callback that runs now; set by whoever calls it.
         asked: What was asked and has no answer, in order.
         consumed: Answered questions that this pass asked for again, by name.
-        edit: An approver's input that is not applied yet, and the question it answers (None: asked inline).
+        edit: Who got an input from an approver that is not applied yet, and that input.
+        inline: The call as it stood when it was approved inline, by the name of who asked.
     """
 
     ledger: Ledger
     scope: QuestionScope
     index: int | None
     callback: str = ""
-    edit: "tuple[Question | None, Any] | None" = None
+    edit: tuple[str, Any] | None = None
+    inline: dict[str, str] = field(default_factory=dict)
     asked: list[Ask] = field(default_factory=list)
     consumed: dict[str, Question] = field(default_factory=dict)
     preempted: set[str] = field(default_factory=set)
@@ -216,7 +223,7 @@ class Asking:
         if isinstance(verdict, Awaitable):
             verdict = await verdict
         if isinstance(verdict, Edit):
-            self.edit = (question, verdict.input)
+            self.edit = (name, verdict.input)
             return True
         if question is not None:
             question.verdict = bool(verdict)

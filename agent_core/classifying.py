@@ -115,7 +115,9 @@ class LLMJudge:
             if source is None:
                 raise AgentDefinitionError("the classifier has no model; pass LLMClassifierConfig(model=...)")
             self._made.append(make_model(source))
-        prompt = f"Must a person approve this call?\n\nTool: {call['tool']}\nInput: {json.dumps(call['input'], indent=2)}"
+        prompt = (
+            f"Must a person approve this call?\n\nTool: {call['tool']}\nInput: {json.dumps(call['input'], indent=2)}"
+        )
         criteria = self._config.system_prompt or f"{_ROLE}\n\n{RISK_CRITERIA}"
         stream = self._made[0].stream([user_message(prompt)], [_VERDICT], f"{criteria}\n\n{_TASK}")
         return _read(await collect(stream))

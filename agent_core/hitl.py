@@ -183,8 +183,11 @@ def _checked_classifier(given: Any) -> LLMClassifierConfig | DecisionModel | Cla
         return None
     if given is True:
         return LLMClassifierConfig()
-    if isinstance(given, (LLMClassifierConfig, DecisionModel)) or callable(given):
+    if isinstance(given, (LLMClassifierConfig, DecisionModel)):
         return given
+    if callable(given):
+        function: Classifier = given
+        return function
     raise AgentDefinitionError(
         f"classifier must be True, an LLMClassifierConfig, a DecisionModel or a function, not {given!r}"
     )

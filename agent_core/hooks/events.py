@@ -220,7 +220,11 @@ class BeforeToolCallEvent(InterruptibleEvent):
             find_out: Called if it is not known yet; returns JSON.
         """
         port: InterruptPort | None = getattr(self, "_port", None)
-        return await (port.once(key, digest([self.tool_use["name"], self.tool_use["input"]]), find_out) if port is not None else find_out())
+        return await (find_out() if port is None else port.once(key, self.as_it_stands(), find_out))
+
+    def as_it_stands(self) -> str:
+        """A digest of the call as it stands at this moment."""
+        return digest([self.tool_use["name"], self.tool_use["input"]])
 
 
 @dataclass

@@ -8,7 +8,6 @@ from countersign.agent_core.interrupts import UNSET, approves
 from countersign.agent_core.json_values import JsonObject
 
 
-
 @dataclass(frozen=True)
 class Edit:
     """A verdict on an answer: it approves, but of another input.

@@ -225,21 +225,19 @@ class _Dispatch:
             return False
         return True
 
-
     async def _judged_inline(
         self, event: BeforeToolCallEvent, handler: InterventionHandler, confirm: Confirm, response: Any, asking: Asking
     ) -> bool:
         """Whether an answer that was given inline approves; judged once, and it holds for the call as it stands."""
-        if response == EDITED:
-            return True
 
         async def judge() -> Any:
             approved = await asking.judge(handler.name, response, confirm.evaluate or approves)
-            return {"approved": approved, "edit": asking.edit[1] if asking.edit else None, "edits": asking.edit is not None}
+            return {"approved": approved, **({"edit": asking.edit[1]} if asking.edit else {})}
 
         verdict = await event.once(f"{handler.name}:judged", judge)
-        asking.edit = (None, verdict["edit"]) if verdict["edits"] else None
-        asking.inline[handler.name] = f"{handler.name}:answer"
+        if "edit" in verdict:
+            asking.edit = (handler.name, verdict["edit"])
+        asking.inline[handler.name] = event.as_it_stands()
         return bool(verdict["approved"])
 
 

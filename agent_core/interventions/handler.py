@@ -45,7 +45,7 @@ class InterventionHandler(ABC):
         """
         return ()
 
-    def check_durable(self) -> None:
+    def check_durable(self) -> None:  # noqa: B027 (most handlers have nothing to refuse)
         """Refuse what can't work on a worker; called when a worker loads the agent.
 
         Raises:
