@@ -6,6 +6,7 @@ that looks at the clock and starts threads; nothing else here imports it but `Ag
 
 import asyncio
 import contextlib
+import inspect
 import itertools
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
@@ -29,6 +30,7 @@ from countersign.agent_core.model_making import make_model
 from countersign.agent_core.models import FIRST_RETRY_S, LONGEST_RETRY_S, MODEL_ATTEMPTS, RETRYABLE, Model, answer
 from countersign.agent_core.result import AgentResult, Metrics
 from countersign.agent_core.session import Session, SessionState
+from countersign.agent_core.steps import StepInfo
 from countersign.agent_core.tools.execution import execute
 from countersign.agent_core.wire import (
     Limits,
@@ -109,10 +111,12 @@ class InProcessEffects:
             for position, call in enumerate(calls):
                 group.start_soon(one, position, call)
 
-    async def run_step(self, step: Callable[..., Any], name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    async def run_step(self, step: StepInfo, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """See `Effects.run_step`."""
-        info = getattr(step, "__countersign_step__")  # noqa: B009 (set by @step)
-        return await info.function(*args, **kwargs)
+        if inspect.iscoroutinefunction(step.function):
+            return await step.function(*args, **kwargs)
+        result = await anyio.to_thread.run_sync(lambda: step.function(*args, **kwargs), abandon_on_cancel=True)
+        return await result if inspect.isawaitable(result) else result
 
     def guard(self, callback: str) -> contextlib.AbstractContextManager[object]:
         """Nothing is watched in-process."""
