@@ -58,6 +58,9 @@ def test_python_blocks_run(page: Path):
     namespace: dict[str, Any] = {"__name__": f"docs_{page.stem}"}
     for line, text in blocks(page, "python", "python replace"):
         exec(compiled(page, line, text), namespace)
+    for name, value in list(namespace.items()):
+        if name.startswith("test_"):  # a page may show a test; it holds, too
+            value()
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python no-run")], ids=named)
