@@ -64,15 +64,14 @@ class CompiledTool:
             ToolInputError: If it does not fit, or reads as another input than it shows: a validator or
                 an alias that turns its own output into something else.
         """
-        value = self._validate(canonical)
-        again = self._dumped(value)
+        again = self._dumped(self._validate(canonical))
         if canonical_json(again) != canonical_json(canonical):
             raise ToolInputError(
                 f"the input of {self.spec['name']} can't be signed: validated again it would be "
                 f"{canonical_json(again):.500} instead of {canonical_json(canonical):.500}. "
                 "Make its validators give back what they are given if that is valid"
             )
-        return value
+        return self._validate(canonical)  # once more: writing the values down may have used up an iterator
 
     def _dumped(self, value: BaseModel) -> JsonObject:
         try:
@@ -121,7 +120,9 @@ def compile_tool(
     text = inspect.getdoc(function) or ""
     fields = _fields(function, name, _argument_docs(text), skip)
     try:
-        model = create_model(f"{name}_input", __config__=ConfigDict(arbitrary_types_allowed=False), **fields)
+        model = create_model(
+            f"{name}_input", __config__=ConfigDict(arbitrary_types_allowed=False, validate_default=True), **fields
+        )
         schema = model.model_json_schema()
     except Exception as error:
         raise AgentDefinitionError(

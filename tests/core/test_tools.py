@@ -1,6 +1,7 @@
 """Tools: schemas from signatures, canonical inputs, what bodies may see, and what comes back."""
 
 import math
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
@@ -9,7 +10,7 @@ from typing import Annotated, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import AfterValidator, BaseModel, Field
+from pydantic import AfterValidator, AnyUrl, BaseModel, Field
 from tests.core.driving import results
 
 from countersign import Agent, ScriptedModel, tool
@@ -412,3 +413,27 @@ def test_a_default_that_json_does_not_know_is_an_error_for_the_model():
 
     with pytest.raises(ToolInputError, match="inf"):
         wait.canonical_input({})
+
+
+def test_a_default_is_shown_as_it_will_be():
+    """Validated like any other value."""
+
+    @tool
+    def fetch(url: AnyUrl = "http://example.com") -> str:  # type: ignore[assignment]
+        """Fetch."""
+        return str(url)
+
+    assert fetch.canonical_input({}) == {"url": "http://example.com/"}
+
+
+def test_an_iterator_reaches_the_tool_unread():
+    """Looking at what would run does not use it up."""
+
+    @tool
+    def add_up(numbers: Iterable[int]) -> int:
+        """Add up."""
+        return sum(numbers)
+
+    agent = Agent(ScriptedModel([calls(("add_up", {"numbers": [1, 2, 3]})), "done"]), tools=[add_up])
+    agent("go")
+    assert results(agent) == [("success", "6")]
