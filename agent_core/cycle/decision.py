@@ -18,10 +18,11 @@ from countersign.agent_core.approvals import (
     Ledger,
 )
 from countersign.agent_core.cycle.context import CycleContext, cancel_text
+from countersign.agent_core.cycle.signatures import as_it_would_run, denied, signed
 from countersign.agent_core.errors import ToolInputError
 from countersign.agent_core.hooks.events import BeforeToolCallEvent
-from countersign.agent_core.interrupts import approves, call_digest, is_denial, is_refusal, question_digest
-from countersign.agent_core.json_values import JsonObject, canonical_json, digest
+from countersign.agent_core.interrupts import approves, call_digest, is_refusal, question_digest
+from countersign.agent_core.json_values import digest
 from countersign.agent_core.messages import ToolResult, ToolUse, error_result
 from countersign.agent_core.tools.base import Tool
 from countersign.agent_core.wire import GivenAnswer, Pending, Question, ShownCall, ToolCall
@@ -114,11 +115,11 @@ class Decider:
         shown = self._what_runs(index, use, event, named)
         if isinstance(shown, Refused):
             return shown
-        denied = next((question for question in asking.consumed.values() if _denied(question)), None)
-        if denied is not None:
+        no = next((question for question in asking.consumed.values() if denied(question)), None)
+        if no is not None:
             # Whoever asked did not take the no for one. The person pressed Deny, and the call does not run.
-            response = denied.answer.response if denied.answer else None
-            return self._cancelled(index, use, asking, f"Not run: a person refused it ({denied.name}: {response!r}).")
+            response = no.answer.response if no.answer else None
+            return self._cancelled(index, use, asking, f"Not run: a person refused it ({no.name}: {response!r}).")
         return self._weigh(index, use, shown, asking)
 
     async def _edited(
@@ -243,7 +244,7 @@ class Decider:
         stale = [
             self._ledger.open("call", index, Ask(q.name, q.reason, q.answers), [shown], fresh=True)
             for q in asking.consumed.values()
-            if not _signed(q, shown)
+            if not signed(q, shown)
         ]
         if stale:
             self._context.note("approval_void", tool=shown.tool, questions=[q.name for q in stale])
@@ -334,54 +335,3 @@ class Decider:
             if (same and not self._ledger.lapsed(question)) or is_refusal(response, question.answers):
                 found[question.name] = GivenAnswer(response=response, reason_digest=digest(question.reason))
         return found
-
-
-def as_it_would_run(tool: Tool | None, given: Any) -> Any:
-    """An input as it would run: validated, with defaults filled in. Policy judges that, and not what the model wrote.
-
-    An input that does not fit stays as it is: such a call is refused whatever policy says.
-    """
-    if tool is None:
-        return given
-    try:
-        return tool.canonical_input(given)
-    except ToolInputError:
-        return given
-
-
-def _denied(question: Question) -> bool:
-    """True if an answer that was taken says no in the question's own word, or in any, if nothing judged it."""
-    if question.answer is None:
-        return False
-    response, answers = question.answer.response, question.answers
-    return is_denial(response, answers) or (
-        question.verdict is None and "deny" in answers and is_refusal(response, answers)
-    )
-
-
-def _signed(question: Question, shown: ShownCall) -> bool:
-    """True if an approval covers this very call: as it was shown, or as the approver edited it."""
-    if question.edited is not None:
-        return call_digest(shown.tool, question.edited) == call_digest(shown.tool, shown.input)
-    return question.digest == question_digest(question.name, question.reason, [shown])
-
-
-def words_for_the_model(questions: list[Question], edited: JsonObject | None) -> str | None:
-    """What people said while they approved, and what they changed; None if nothing."""
-    reasons = [
-        q.answer.response["reason"]
-        for q in questions
-        if q.status == "answered" and q.answer and isinstance(q.answer.response, dict)
-        and isinstance(q.answer.response.get("reason"), str)
-    ]  # fmt: skip
-    lines = [f"A person changed the input of this call before it ran: {canonical_json(edited)}"] if edited else []
-    return "\n".join([*lines, *(f"A person said: {reason}" for reason in reasons)]) or None
-
-
-def approved_by(questions: list[Question]) -> list[dict[str, Any]]:
-    """Who approved, for the audit."""
-    return [
-        {"question": q.id, "response": q.answer.response, "responder": q.answer.responder, "at": q.answer.at}
-        for q in questions
-        if q.status == "answered" and q.answer is not None
-    ]

@@ -12,15 +12,8 @@ from typing import Any, Literal
 
 from countersign.agent_core.approvals import Ask, Asking, Ledger
 from countersign.agent_core.cycle.context import CycleContext, cancel_text
-from countersign.agent_core.cycle.decision import (
-    Asked,
-    Decider,
-    Refused,
-    Run,
-    approved_by,
-    as_it_would_run,
-    words_for_the_model,
-)
+from countersign.agent_core.cycle.decision import Asked, Decider, Refused, Run
+from countersign.agent_core.cycle.signatures import approved_by, as_it_would_run, words_for_the_model
 from countersign.agent_core.errors import CallbackError, RetryLimitError, ToolInputError
 from countersign.agent_core.hooks.events import AfterToolCallEvent, AfterToolsEvent, BeforeToolsEvent
 from countersign.agent_core.json_values import check_json

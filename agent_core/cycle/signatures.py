@@ -1,0 +1,60 @@
+"""What answers are worth for a call as it stands: covered or not, denied, and what the model is told of them. Pure."""
+
+from typing import Any
+
+from countersign.agent_core.errors import ToolInputError
+from countersign.agent_core.interrupts import call_digest, is_denial, is_refusal, question_digest
+from countersign.agent_core.json_values import JsonObject, canonical_json
+from countersign.agent_core.tools.base import Tool
+from countersign.agent_core.wire import Question, ShownCall
+
+
+def as_it_would_run(tool: Tool | None, given: Any) -> Any:
+    """An input as it would run: validated, with defaults filled in. Policy judges that, and not what the model wrote.
+
+    An input that does not fit stays as it is: such a call is refused whatever policy says.
+    """
+    if tool is None:
+        return given
+    try:
+        return tool.canonical_input(given)
+    except ToolInputError:
+        return given
+
+
+def denied(question: Question) -> bool:
+    """True if an answer that was taken says no in the question's own word, or in any, if nothing judged it."""
+    if question.answer is None:
+        return False
+    response, answers = question.answer.response, question.answers
+    return is_denial(response, answers) or (
+        question.verdict is None and "deny" in answers and is_refusal(response, answers)
+    )
+
+
+def signed(question: Question, shown: ShownCall) -> bool:
+    """True if an approval covers this very call: as it was shown, or as the approver edited it."""
+    if question.edited is not None:
+        return call_digest(shown.tool, question.edited) == call_digest(shown.tool, shown.input)
+    return question.digest == question_digest(question.name, question.reason, [shown])
+
+
+def words_for_the_model(questions: list[Question], edited: JsonObject | None) -> str | None:
+    """What people said while they approved, and what they changed; None if nothing."""
+    reasons = [
+        q.answer.response["reason"]
+        for q in questions
+        if q.status == "answered" and q.answer and isinstance(q.answer.response, dict)
+        and isinstance(q.answer.response.get("reason"), str)
+    ]  # fmt: skip
+    lines = [f"A person changed the input of this call before it ran: {canonical_json(edited)}"] if edited else []
+    return "\n".join([*lines, *(f"A person said: {reason}" for reason in reasons)]) or None
+
+
+def approved_by(questions: list[Question]) -> list[dict[str, Any]]:
+    """Who approved, for the audit."""
+    return [
+        {"question": q.id, "response": q.answer.response, "responder": q.answer.responder, "at": q.answer.at}
+        for q in questions
+        if q.status == "answered" and q.answer is not None
+    ]
