@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from temporalio.client import Client, WorkflowQueryRejectedError
 from temporalio.common import QueryRejectCondition
@@ -32,12 +32,26 @@ _UNANSWERED_S, _UNTAKEN_S = 1.5, 4.0
 """Without an answer for so long, the server is asked who polls: nobody at all; nobody since the query was sent."""
 
 
-_FATES = {
-    "answered": ("already_answered", "was already answered by {who} at {at}"),
-    "expired": ("expired", "expired at {at}; it can't be answered any more"),
-    "question_withdrawn": ("withdrawn", "was withdrawn at {at}; it is not asked any more"),
+class Fate(NamedTuple):
+    """What became of a question.
+
+    Attributes:
+        kind: The word for it.
+        code: Of the refusal that a later answer gets.
+        words: Of that refusal.
+    """
+
+    kind: Literal["answered", "expired", "withdrawn"]
+    code: str
+    words: str
+
+
+FATES = {
+    "answered": Fate("answered", "already_answered", "was already answered by {who} at {at}"),
+    "expired": Fate("expired", "expired", "expired at {at}; it can't be answered any more"),
+    "question_withdrawn": Fate("withdrawn", "withdrawn", "was withdrawn at {at}; it is not asked any more"),
 }
-"""What becomes of a question, by the audit trail's event: the refusal's code, and its words."""
+"""What becomes of a question, by the audit trail's event."""
 
 
 class SessionReader:
@@ -78,8 +92,8 @@ class SessionReader:
             if question.id == interrupt_id:
                 return question
         for entry in reversed(await self.audit()):
-            if entry.detail.get("question") == interrupt_id and entry.event in _FATES:
-                raise _fate(interrupt_id, entry)
+            if entry.detail.get("question") == interrupt_id and entry.event in FATES:
+                raise _refusal(interrupt_id, entry)
         raise AnswerRefused(
             "unknown_interrupt",
             f"session {self.id!r} has no open question {interrupt_id!r}; see: countersign show {self.id}",
@@ -164,7 +178,7 @@ class SessionReader:
             raise no_worker(seen)
 
 
-def _fate(interrupt_id: str, entry: AuditEntry) -> AnswerRefused:
-    code, words = _FATES[entry.event]
+def _refusal(interrupt_id: str, entry: AuditEntry) -> AnswerRefused:
+    _, code, words = FATES[entry.event]
     responder = (entry.detail.get("answer") or {}).get("responder") or {}
     return AnswerRefused(code, f"{interrupt_id} {words.format(who=responder.get('id') or 'somebody', at=entry.at)}")

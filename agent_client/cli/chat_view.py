@@ -149,19 +149,6 @@ def sent(answer: "JsonValue", verdict: str) -> str:
     return f"  {words[verdict]}" if verdict in words else f"  sent as the answer: {shown}"
 
 
-def fate(found: "JsonObject") -> str:
-    """Why a question can't be answered any more."""
-    if found["event"] == "answered":
-        answer = found["answer"] or {}
-        who = (answer.get("responder") or {}).get("id") or f"somebody ({answer.get('channel') or 'unknown channel'})"
-        shown = shortened(json.dumps(answer.get("response"), ensure_ascii=False), _CALL_CHARS)
-        return f"  it was answered meanwhile by {visible(str(who))}: {visible(shown)}"
-    return {
-        "expired": "  its deadline has passed: it can't be answered any more",
-        "question_withdrawn": "  it was withdrawn: it is not asked any more",
-    }.get(found["event"], "  it is not asked any more in this form")
-
-
 def turn_end(stop_reason: str | None, error: "JsonObject | None") -> str | None:
     """How a turn ended, unless it was as usual."""
     if error is not None:

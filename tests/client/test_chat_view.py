@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from countersign.agent_client.cli.chat_view import Transcript, barred, card, fate, meaning, offer, turn_end
+from countersign.agent_client.cli.chat_view import Transcript, barred, card, meaning, offer, turn_end
 from countersign.agent_core.wire import Question, ShownCall
 
 NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -87,20 +87,6 @@ def test_results_are_shown_with_the_name_of_their_call():
     result = {"toolResult": {"toolUseId": "1", "status": "error", "content": [{"text": "no"}]}}
     assert view.texts("bot", {"role": "assistant", "content": [use]}, 80) == ['  calls delete {"path": "a"}']
     assert view.texts("bot", {"role": "user", "content": [result]}, 80) == ["  delete ended with error\n    │ no"]
-
-
-@pytest.mark.parametrize(
-    ("found", "words"),
-    [
-        ({"event": "answered", "answer": {"responder": {"id": "bo\x1bb"}, "response": "y"}}, 'by bo\\u001bb: "y"'),
-        ({"event": "answered", "answer": {"response": "y", "channel": "signal"}}, "by somebody (signal)"),
-        ({"event": "expired", "answer": None}, "deadline has passed"),
-        ({"event": "question_withdrawn", "answer": None}, "withdrawn"),
-    ],
-)
-def test_a_question_that_is_gone_says_why(found, words):
-    """And by whom, as they claimed."""
-    assert words in fate(found)
 
 
 def test_only_an_unusual_end_of_a_turn_is_told():
