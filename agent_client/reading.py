@@ -12,8 +12,9 @@ from temporalio.exceptions import TemporalError
 from countersign.agent_client.errors import ClientError, SessionEndedError
 from countersign.agent_client.listing import SessionSummary, summary_of
 from countersign.agent_client.sending import uncancelled
+from countersign.agent_client.shell import command
 from countersign.agent_client.translation import described, end_of, translated
-from countersign.agent_client.workers import no_worker, nobody_polls
+from countersign.agent_client.workers import no_answer, no_worker, nobody_polls
 from countersign.agent_core.errors import AnswerRefused
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.messages import Message
@@ -29,7 +30,11 @@ from countersign.agent_core.wire import (
 _QUERY_TIMEOUT = timedelta(seconds=10)
 
 _UNANSWERED_S, _UNTAKEN_S = 1.5, 4.0
-"""Without an answer for so long, the server is asked who polls: nobody at all; nobody since the query was sent."""
+"""Without an answer for so long, the server is asked who polls: nobody at all; nobody since the query was sent.
+
+The second one is no proof: a worker that knows the session takes its queries from a queue of its own, and may
+be busy.
+"""
 
 
 class Fate(NamedTuple):
@@ -96,7 +101,7 @@ class SessionReader:
                 raise _refusal(interrupt_id, entry)
         raise AnswerRefused(
             "unknown_interrupt",
-            f"session {self.id!r} has no open question {interrupt_id!r}; see: countersign show {self.id}",
+            f"session {self.id!r} has no open question {interrupt_id!r}; see: {command('show', self.id)}",
         )
 
     async def status(self) -> JsonObject:
@@ -151,10 +156,10 @@ class SessionReader:
             raise await translated(error, self._temporal, self.id) from error
 
     async def _while_polled(self, query: Callable[[], Awaitable[Any]]) -> Any:
-        """A query's answer; gives up before its time is over if there is surely nobody to answer.
+        """A query's answer; gives up before its time is over if it looks as if nobody will answer.
 
         Raises:
-            NoWorkerError: If no worker polls the session's task queue.
+            NoWorkerError: If no worker polls the session's task queue, or none has since.
         """
         asked_at = datetime.now(UTC)
         task = asyncio.ensure_future(uncancelled(query))
@@ -175,7 +180,7 @@ class SessionReader:
         except ClientError:
             return  # the query's own answer says it
         if await nobody_polls(self._temporal, seen.task_queue, since):
-            raise no_worker(seen)
+            raise no_worker(seen) if since is None else no_answer(seen, _UNTAKEN_S)
 
 
 def _refusal(interrupt_id: str, entry: AuditEntry) -> AnswerRefused:

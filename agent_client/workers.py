@@ -9,6 +9,7 @@ from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExec
 from temporalio.service import RPCError
 
 from countersign.agent_client.errors import NoWorkerError
+from countersign.agent_client.shell import word
 
 DEFAULT_TASK_QUEUE = "countersign"
 
@@ -57,19 +58,40 @@ async def nobody_polls(temporal: Client, task_queue: str, since: datetime | None
 
 
 def no_worker(seen: WorkflowExecutionDescription) -> NoWorkerError:
-    """The error for a session that can't be asked because no worker answers, with the next step."""
-    ended = seen.status not in (None, WorkflowExecutionStatus.RUNNING)
-    what = (
-        f"session {seen.id!r} has ended ({str(seen.status.name).lower()}), and reading its conversation needs a worker"
-        if ended and seen.status is not None
-        else f"no worker answers for session {seen.id!r}, which is safe and goes on when one runs"
+    """The error for a session that can't be asked because surely no worker runs, with the next step."""
+    return _unanswered(seen, f"no worker answers for session {seen.id!r}, which is safe and goes on when one runs")
+
+
+def no_answer(seen: WorkflowExecutionDescription, waited_s: float | None = None) -> NoWorkerError:
+    """The error for a session that did not answer: its worker may be gone, or busy.
+
+    Args:
+        seen: The session.
+        waited_s: For how long it was waited, in seconds; None if that is not known.
+    """
+    within = f" within {waited_s:g} s" if waited_s is not None else ""
+    what = f"session {seen.id!r} did not answer{within}: its worker is busy or gone"
+    return _unanswered(seen, f"{what}. It is safe; ask again, and if none runs")
+
+
+def task_fails(seen: WorkflowExecutionDescription) -> NoWorkerError:
+    """The error for a session whose worker runs and fails on it."""
+    return NoWorkerError(
+        f"session {seen.id!r} can't be asked: its worker fails on it (workflow task in failed state). It is safe and "
+        f"goes on when a worker with corrected code runs; for the cause: temporal workflow show -w {word(seen.id)}"
     )
+
+
+def _unanswered(seen: WorkflowExecutionDescription, what: str) -> NoWorkerError:
+    if seen.status not in (None, WorkflowExecutionStatus.RUNNING):
+        how = str(seen.status.name).lower() if seen.status is not None else ""
+        what = f"session {seen.id!r} has ended ({how}), and reading its conversation needs a worker"
     return NoWorkerError(f"{what}; {how_to_start(seen.task_queue)}")
 
 
 def how_to_start(task_queue: str) -> str:
     """How to start a worker for a task queue."""
-    flag = "" if task_queue == DEFAULT_TASK_QUEUE else f" --task-queue {task_queue}"
+    flag = "" if task_queue == DEFAULT_TASK_QUEUE else f" --task-queue {word(task_queue)}"
     return (
         f"start one with: python -m countersign.worker --agents <module>{flag} "
         f"(or, to develop: countersign dev --agents <module>{flag})"

@@ -5,7 +5,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
-from countersign.agent_client.cli.terminal import command, shortened, styled, visible_json, visible_lines
+from countersign.agent_client.cli.terminal import shortened, styled, visible_json, visible_lines
+from countersign.agent_client.shell import command
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:

@@ -2,13 +2,16 @@
 
 from typing import TYPE_CHECKING
 
+from countersign.agent_client.cli.cards import DIGEST_SHOWN
 from countersign.agent_client.cli.running import UsageError
+from countersign.agent_client.shell import command
 
 if TYPE_CHECKING:
     from countersign.agent_client.client import AgentClient
     from countersign.agent_core.wire import Question
 
-_SHORTEST_DIGEST = 8
+_SHORTEST_DIGEST = DIGEST_SHOWN
+"""A shorter one could be met by another input that somebody crafted."""
 
 
 class Choice:
@@ -39,7 +42,7 @@ class Choice:
         if not found:
             raise _refused(
                 "not_interrupted",
-                f"session {self.session!r} has no open question; see: countersign show {self.session}",
+                f"session {self.session!r} has no open question; see: {command('show', self.session)}",
             )
         if self._every:
             return found
@@ -52,14 +55,14 @@ class Choice:
         if self._every and (self._interrupt_id is not None or self._digest is not None):
             raise UsageError("--all goes with neither INTERRUPT_ID nor --digest; leave one out")
         if self._digest is not None and len(self._digest) < _SHORTEST_DIGEST:
-            raise UsageError(f"--digest needs {_SHORTEST_DIGEST} or more digits")
+            raise UsageError(f"--digest needs {_SHORTEST_DIGEST} or more digits, as the question's card shows them")
 
     def _unchanged(self, question: "Question") -> "Question":
         if self._digest is not None and not question.digest.startswith(self._digest.lower()):
             raise _refused(
                 "outdated",
                 f"question {question.id} is not the one you saw (its digest is {question.digest[:16]}); "
-                f"look again: countersign interrupts {self.session}",
+                f"look again: {command('interrupts', self.session)}",
             )
         return question
 

@@ -10,11 +10,11 @@ from countersign.agent_client.cli.chat_line import InterruptedLineError, Termina
 from countersign.agent_client.cli.chat_link import LeavingError, Link
 from countersign.agent_client.cli.events import event_text
 from countersign.agent_client.cli.running import UsageError
-from countersign.agent_client.cli.terminal import command
 from countersign.agent_client.client import AgentClient
 from countersign.agent_client.errors import SessionEndedError
 from countersign.agent_client.events import SessionEvent
 from countersign.agent_client.listing import ENDED_STATUSES
+from countersign.agent_client.shell import command
 from countersign.agent_client.starting import checked_prompt, new_session_id
 from countersign.agent_core.errors import PayloadTooLargeError
 from countersign.agent_core.visible import visible

@@ -11,7 +11,8 @@ from countersign.agent_client.cli.messages import print_message
 from countersign.agent_client.cli.options import Address, Agent, AsJson, Namespace, Profile, Session, SessionOrAll
 from countersign.agent_client.cli.running import Connection, run
 from countersign.agent_client.cli.tables import QUESTION_TITLES, print_table, question_rows
-from countersign.agent_client.cli.terminal import command, print_json, styled
+from countersign.agent_client.cli.terminal import print_json, styled
+from countersign.agent_client.shell import command
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:

@@ -65,7 +65,7 @@ Who: TypeAlias = Annotated[
 Digest: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        help="Refuse unless the question is still the one with this digest (8 or more digits).", show_default=False
+        help="Refuse unless the question is still the one with this digest (16 or more digits).", show_default=False
     ),
 ]
 

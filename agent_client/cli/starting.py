@@ -8,7 +8,8 @@ import typer
 from countersign.agent_client.cli.options import Address, AsJson, Namespace, Profile, text_of
 from countersign.agent_client.cli.running import Connection, run
 from countersign.agent_client.cli.stops import next_stop, print_stop
-from countersign.agent_client.cli.terminal import command, print_json
+from countersign.agent_client.cli.terminal import print_json
+from countersign.agent_client.shell import command
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:

@@ -6,7 +6,8 @@ import typer
 
 from countersign.agent_client.cli.options import Address, AsJson, Namespace, Profile, Session
 from countersign.agent_client.cli.running import Connection, UsageError, run
-from countersign.agent_client.cli.terminal import command, print_json, styled
+from countersign.agent_client.cli.terminal import print_json, styled
+from countersign.agent_client.shell import command
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:

@@ -6,7 +6,6 @@ behind a bar, so that none can look like a line of this command.
 
 import json
 import os
-import shlex
 import sys
 from typing import Any
 
@@ -62,11 +61,6 @@ def has_colours() -> bool:
 def rich_style(name: str) -> str:
     """One of the `STYLES` in rich's words; "" for what is none."""
     return " ".join(str(part) if key == "fg" else key for key, part in STYLES.get(name, {}).items())
-
-
-def command(*words: str) -> str:
-    """A `countersign` command that can be pasted into a shell; the words come out as they went in, if visible."""
-    return " ".join(["countersign", *(shlex.quote(visible(word)) for word in words)])
 
 
 def print_json_line(value: Any) -> None:

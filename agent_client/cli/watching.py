@@ -10,7 +10,8 @@ from countersign.agent_client.cli.events import event_text
 from countersign.agent_client.cli.options import Address, Agent, Namespace, Profile, SessionOrAll
 from countersign.agent_client.cli.running import FAILED, Connection, UsageError, run
 from countersign.agent_client.cli.tables import SESSION_TITLES, console, session_row, table
-from countersign.agent_client.cli.terminal import command, print_json_line, styled
+from countersign.agent_client.cli.terminal import print_json_line, styled
+from countersign.agent_client.shell import command
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:

@@ -156,7 +156,7 @@ def test_a_question_outlives_the_worker_and_the_answer_too(chat, attic, worker):
     screen = chat("janitor", please(attic))
     screen.shows("answer>")
     worker.kill()
-    screen.shows("no worker answers")
+    screen.shows("its worker is busy or gone")
     screen.types("y")
     screen.shows("sending the answer")
     worker.start()

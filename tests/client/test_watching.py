@@ -96,16 +96,19 @@ async def test_a_session_that_never_was_is_not_waited_for(served):
         await anext(aiter(served.session("no-such-session").follow()))
 
 
-async def test_the_command_follows_to_the_question_and_to_the_end(served, shell):
+async def test_the_command_follows_to_the_question_and_to_the_end(served, shell, temporal_server):
     """The card with its commands; then, after the answer, who gave it."""
     session = await served.start("truster", "delete a")
     asked = (await shell("watch", session.id, "--until-question")).stdout
     (question,) = await session.interrupts()
     assert f"countersign approve {session.id} {question.id} --digest {question.digest[:16]}" in asked
-    watching = asyncio.ensure_future(shell("watch", session.id, "--tail", "0"))
-    await session.answer((question.id, "n: keep it"))
-    told = (await watching).stdout
-    assert "keep it" in told
+    words = ["watch", session.id, "--tail", "0", "--address", temporal_server]
+    watching = await asyncio.create_subprocess_exec(*COMMAND, *words, stdout=asyncio.subprocess.PIPE)
+    async with asyncio.timeout(30):
+        await watching.stdout.readuntil(b"* waiting")  # what is so now, is told; then what comes
+        await session.answer((question.id, "n: keep it"), responder="ann")
+        told = (await watching.communicate())[0].decode()
+    assert 'ann answered "n: keep it" to ' in told
     assert "ended: closed (end_turn)" in told
 
 
