@@ -26,7 +26,6 @@ from countersign.agent_client.starting import (
     start_argument,
 )
 from countersign.agent_client.translation import translated
-from countersign.agent_client.waiting import WaitingSession, waiting_sessions
 from countersign.agent_client.workers import DEFAULT_TASK_QUEUE
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.wire import SESSION_WORKFLOW, Limits, PromptContent
@@ -158,22 +157,21 @@ class AgentClient:
         """The session of that id; whether there is one shows with the first request."""
         return SessionHandle(self.temporal, session_id, patience=self._patience)
 
-    def waiting(self, agent: str | None = None) -> AsyncIterator[WaitingSession]:
+    def waiting(self, agent: str | None = None) -> AsyncIterator[SessionSummary]:
         """Sessions with open questions, the newest first.
-
-        Reads Temporal's list of workflows and their memos: no worker is needed, and what was asked
-        a moment ago may be missing for about a second.
 
         Args:
             agent: Only sessions of that agent.
-
-        Raises:
-            ConnectionFailedError, AccessDeniedError: If the server can't be asked.
         """
-        return waiting_sessions(self.temporal, agent)
+        return self.sessions(agent, asking=True)
 
     def sessions(
-        self, agent: str | None = None, *, statuses: Sequence[str] = (), limit: int | None = None
+        self,
+        agent: str | None = None,
+        *,
+        statuses: Sequence[str] = (),
+        asking: bool = False,
+        limit: int | None = None,
     ) -> AsyncIterator[SessionSummary]:
         """Sessions, those that have not ended first, the newest first; then the ended ones, the last ended first.
 
@@ -183,13 +181,14 @@ class AgentClient:
         Args:
             agent: Only sessions of that agent.
             statuses: Only those with one of these: see `SessionSummary.status`; empty for all.
+            asking: Only those with open questions, whatever their status.
             limit: At most so many; None for all that the namespace remembers.
 
         Raises:
             ValueError: For a status that no session has.
             ConnectionFailedError, AccessDeniedError: If the server can't be asked.
         """
-        return listed_sessions(self.temporal, agent, statuses, limit)
+        return listed_sessions(self.temporal, agent, statuses, asking=asking, limit=limit)
 
     def watch(self, agent: str | None = None, *, every: timedelta = timedelta(seconds=1)) -> AsyncIterator[FleetView]:
         """Look at all sessions that have not ended again and again, for ever; as `sessions` does.

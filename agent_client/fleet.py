@@ -33,7 +33,7 @@ async def watched(temporal: Client, agent: str | None, every: timedelta) -> Asyn
     view = FleetView([])
     while True:
         try:
-            sessions = [found async for found in listed_sessions(temporal, agent, LIVE_STATUSES, None)]
+            sessions = [found async for found in listed_sessions(temporal, agent, LIVE_STATUSES)]
             now = {session.session_id: session for session in sessions}
             gone = [await _ended(temporal, known[name]) for name in known.keys() - now.keys()]
             view = FleetView(sessions, [*changed(known, now), *gone])

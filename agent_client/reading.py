@@ -86,22 +86,39 @@ class SessionReader:
             return []
         return [Question.model_validate(item) for item in found]
 
-    async def question(self, interrupt_id: str) -> Question:
+    async def question(self, interrupt_id: str, digest: str = "") -> Question:
         """An open question.
+
+        Args:
+            interrupt_id: Its id.
+            digest: Beginning of the digest that was seen; "" for any.
 
         Raises:
             AnswerRefused: If no open question has that id; "already_answered", "expired" or "withdrawn",
-                if the audit trail knows what became of it, else "unknown_interrupt".
+                if the audit trail knows what became of it, else "unknown_interrupt". "outdated" if it
+                has another digest.
         """
         for question in await self.interrupts():
             if question.id == interrupt_id:
-                return question
+                return unchanged(self.id, question, digest)
         for entry in reversed(await self.audit()):
             if entry.detail.get("question") == interrupt_id and entry.event in FATES:
                 raise _refusal(interrupt_id, entry)
         raise AnswerRefused(
             "unknown_interrupt",
             f"session {self.id!r} has no open question {interrupt_id!r}; see: {command('show', self.id)}",
+        )
+
+    async def open_questions(self) -> list[Question]:
+        """The open questions.
+
+        Raises:
+            AnswerRefused: "not_interrupted", if there is none.
+        """
+        if found := await self.interrupts():
+            return found
+        raise AnswerRefused(
+            "not_interrupted", f"session {self.id!r} has no open question; see: {command('show', self.id)}"
         )
 
     async def status(self) -> JsonObject:
@@ -181,6 +198,26 @@ class SessionReader:
             return  # the query's own answer says it
         if await nobody_polls(self._temporal, seen.task_queue, since):
             raise no_worker(seen) if since is None else no_answer(seen, _UNTAKEN_S)
+
+
+def unchanged(session_id: str, question: Question, digest: str) -> Question:
+    """The question, if it is the one that was seen.
+
+    Args:
+        session_id: Whose it is.
+        question: As it is.
+        digest: Beginning of the digest that was seen; "" for any.
+
+    Raises:
+        AnswerRefused: "outdated", if it is another one.
+    """
+    if question.digest.startswith(digest.lower()):
+        return question
+    raise AnswerRefused(
+        "outdated",
+        f"question {question.id} is not the one you saw (its digest is {question.digest[:16]}); "
+        f"look again: {command('interrupts', session_id)}",
+    )
 
 
 def _refusal(interrupt_id: str, entry: AuditEntry) -> AnswerRefused:

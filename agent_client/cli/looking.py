@@ -18,7 +18,6 @@ from countersign.agent_core.visible import visible
 if TYPE_CHECKING:
     from countersign.agent_client.client import AgentClient
     from countersign.agent_client.listing import SessionSummary
-    from countersign.agent_client.waiting import WaitingSession
     from countersign.agent_core.messages import Message
     from countersign.agent_core.wire import AuditEntry, Question
 
@@ -71,7 +70,7 @@ def interrupts(
 
 
 def _all_waiting(connection: Connection, agent: str | None, as_json: bool) -> None:
-    async def work(client: "AgentClient") -> "list[WaitingSession]":
+    async def work(client: "AgentClient") -> "list[SessionSummary]":
         return [found async for found in client.waiting(agent)]
 
     found = run(connection, as_json, work, "reading the list …")
@@ -85,7 +84,7 @@ def _all_waiting(connection: Connection, agent: str | None, as_json: bool) -> No
         print("nothing waits for an answer")
 
 
-def _plain_session(session: "WaitingSession") -> dict[str, Any]:
+def _plain_session(session: "SessionSummary") -> dict[str, Any]:
     return {
         "session_id": session.session_id,
         "agent": session.agent,

@@ -14,7 +14,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from countersign.agent_client.listing import SessionSummary
-    from countersign.agent_client.waiting import WaitingSession
 
 _IDS, _WHOLE_CHARS = ("session", "id"), 40
 
@@ -73,7 +72,7 @@ def session_row(session: "SessionSummary", now: datetime) -> list[Cell]:
 QUESTION_TITLES = ("session", "question", "would run", "asked", "deadline", "id")
 
 
-def question_rows(session: "WaitingSession", now: datetime) -> list[list[Cell]]:
+def question_rows(session: "SessionSummary", now: datetime) -> list[list[Cell]]:
     """A session's open questions as rows."""
     return [
         [

@@ -30,6 +30,7 @@ from countersign.agent_client.errors import (
     SessionExistsError,
     SessionNotFoundError,
 )
+from countersign.agent_client.reading import SessionReader
 from countersign.agent_core.errors import AnswerRefused
 from countersign.agent_core.wire import MEMO_QUESTIONS, Question, ShownCall
 
@@ -105,10 +106,11 @@ def question(identifier="int-1", digest="a" * 64, **fields):
     return Question(id=identifier, name="delete", digest=digest, calls=calls, **fields)
 
 
-class Session:
+class Session(SessionReader):
     """A client with one session that has these questions."""
 
     def __init__(self, *questions):
+        super().__init__(None, "s")
         self._questions = questions
 
     def session(self, session_id):
@@ -118,10 +120,6 @@ class Session:
     async def interrupts(self):
         """Its questions."""
         return list(self._questions)
-
-    async def question(self, identifier):
-        """One of them."""
-        return next(item for item in self._questions if item.id == identifier)
 
 
 async def chosen(client, *choice):
