@@ -16,6 +16,7 @@ from countersign.agent_client.fleet import FleetView, watched
 from countersign.agent_client.listing import SessionSummary, listed_sessions
 from countersign.agent_client.sending import DEFAULT_PATIENCE, uncancelled
 from countersign.agent_client.session import SessionHandle
+from countersign.agent_client.shell import DEFAULT_TASK_QUEUE
 from countersign.agent_client.starting import (
     MEMO_AGENT,
     Lifetime,
@@ -26,7 +27,6 @@ from countersign.agent_client.starting import (
     start_argument,
 )
 from countersign.agent_client.translation import translated
-from countersign.agent_client.workers import DEFAULT_TASK_QUEUE
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.wire import SESSION_WORKFLOW, Limits, PromptContent
 from countersign.workflows.details import session_static_details

@@ -10,7 +10,8 @@ from temporalio.service import RPCError
 from countersign.agent_client.errors import AgentRunError, NoWorkerError
 from countersign.agent_client.reading import SessionReader
 from countersign.agent_client.sending import paused
-from countersign.agent_client.workers import how_to_start, nobody_polls
+from countersign.agent_client.shell import how_to_start
+from countersign.agent_client.workers import nobody_polls
 
 PATIENCE = timedelta(seconds=1.5)
 _PAUSE_S = 0.04

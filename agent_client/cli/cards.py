@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from countersign.agent_client.cli.terminal import shortened, styled, visible_json, visible_lines
+from countersign.agent_client.moments import moment
 from countersign.agent_client.shell import command
 from countersign.agent_core.visible import visible
 
@@ -82,36 +83,6 @@ def short_card(card: dict[str, Any], now: datetime) -> str:
     lines.append(f"  asked    {moment(str(card.get('asked_at')), now)}")
     lines.append(f"  deadline {moment(str(card['deadline']), now) if card.get('deadline') else 'none'}")
     return "\n".join(lines)
-
-
-def moment(at: str | None, now: datetime) -> str:
-    """A wire timestamp with its distance: "2026-01-02 03:04:05 UTC (3 h ago)"."""
-    when = parsed_moment(at)
-    if when is None:
-        return visible(at or "unknown")
-    return f"{when.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC ({distance(when, now)})"
-
-
-def parsed_moment(at: str | None) -> datetime | None:
-    """A wire timestamp; None for what is none."""
-    try:
-        when = datetime.fromisoformat(at or "")
-    except ValueError:
-        return None
-    return when if when.tzinfo is not None else None
-
-
-def distance(when: datetime, now: datetime) -> str:
-    """How far a moment is away: "in 5 min", "3 h ago"."""
-    seconds = (when - now).total_seconds()
-    return f"in {_span(seconds)}" if seconds > 0 else f"{_span(-seconds)} ago"
-
-
-def _span(seconds: float) -> str:
-    for size_s, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= 2 * size_s:
-            return f"{seconds / size_s:.0f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 def card_calls(card: dict[str, Any]) -> str:

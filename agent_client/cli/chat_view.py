@@ -8,8 +8,8 @@ import textwrap
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from countersign.agent_client.cli.cards import moment
 from countersign.agent_client.cli.terminal import BAR, shortened
+from countersign.agent_client.moments import moment
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from countersign.agent_client.cli.options import Address, Namespace, Profile, Who
+from countersign.agent_client.cli.options import Address, Namespace, Profile, TaskQueue, Who
 from countersign.agent_client.cli.running import INTERRUPTED, Connection, UsageError, exit_code, leave
+from countersign.agent_client.shell import DEFAULT_TASK_QUEUE
 
 HUNG_UP = 129
 """Exit code after SIGHUP, as shells have it."""
@@ -29,9 +30,7 @@ def chat(
     ] = None,
     close: Annotated[bool, typer.Option("--close", help="End the session on leaving; else it stays open.")] = False,
     who: Who = None,
-    task_queue: Annotated[
-        str, typer.Option(envvar="COUNTERSIGN_TASK_QUEUE", help="Task queue of the agent's workers.")
-    ] = "countersign",
+    task_queue: TaskQueue = DEFAULT_TASK_QUEUE,
     address: Address = None,
     namespace: Namespace = None,
     profile: Profile = None,

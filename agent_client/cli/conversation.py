@@ -14,7 +14,7 @@ from countersign.agent_client.client import AgentClient
 from countersign.agent_client.errors import SessionEndedError
 from countersign.agent_client.events import SessionEvent
 from countersign.agent_client.listing import ENDED_STATUSES
-from countersign.agent_client.shell import command
+from countersign.agent_client.shell import DEFAULT_TASK_QUEUE, command
 from countersign.agent_client.starting import checked_prompt, new_session_id
 from countersign.agent_core.errors import PayloadTooLargeError
 from countersign.agent_core.visible import visible
@@ -41,7 +41,7 @@ class Wish:
     prompt: str | None = None
     session_id: str | None = None
     responder: str | None = None
-    task_queue: str = "countersign"
+    task_queue: str = DEFAULT_TASK_QUEUE
     close: bool = False
     way_back: list[str] = field(default_factory=list)
 

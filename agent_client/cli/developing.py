@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from countersign.agent_client.cli.dev_plan import PORT, TASK_QUEUE, UI_PORT, Plan, announce, say
-from countersign.agent_client.cli.options import AsJson
+from countersign.agent_client.cli.dev_plan import PORT, UI_PORT, Plan, announce, say
+from countersign.agent_client.cli.options import AsJson, TaskQueue
 from countersign.agent_client.cli.running import UsageError, exit_code, leave
 from countersign.agent_client.cli.terminal import BAR
+from countersign.agent_client.shell import DEFAULT_TASK_QUEUE
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
@@ -49,9 +50,7 @@ def dev(
         ),
     ] = None,
     no_reload: Annotated[bool, typer.Option("--no-reload", help="Don't restart the worker on changes.")] = False,
-    task_queue: Annotated[
-        str, typer.Option(envvar="COUNTERSIGN_TASK_QUEUE", help="Task queue of the worker.")
-    ] = TASK_QUEUE,
+    task_queue: TaskQueue = DEFAULT_TASK_QUEUE,
     address: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Use this running server instead.", show_default=False)
     ] = None,

@@ -6,12 +6,13 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from countersign.agent_client.cli.audit import audit_line
-from countersign.agent_client.cli.cards import moment, question_card, short_card
+from countersign.agent_client.cli.cards import question_card, short_card
 from countersign.agent_client.cli.messages import print_message
 from countersign.agent_client.cli.options import Address, Agent, AsJson, Namespace, Profile, Session, SessionOrAll
 from countersign.agent_client.cli.running import Connection, run
 from countersign.agent_client.cli.tables import QUESTION_TITLES, print_table, question_rows
 from countersign.agent_client.cli.terminal import print_json, styled
+from countersign.agent_client.moments import moment
 from countersign.agent_client.shell import command
 from countersign.agent_core.visible import visible
 

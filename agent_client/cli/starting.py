@@ -5,11 +5,11 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from countersign.agent_client.cli.options import Address, AsJson, Namespace, Profile, text_of
+from countersign.agent_client.cli.options import Address, AsJson, Namespace, Profile, TaskQueue, text_of
 from countersign.agent_client.cli.outcome import print_outcome
 from countersign.agent_client.cli.running import Connection, run
 from countersign.agent_client.cli.terminal import print_json
-from countersign.agent_client.shell import command
+from countersign.agent_client.shell import DEFAULT_TASK_QUEUE, command
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
@@ -37,9 +37,7 @@ def start(
     limit_turns: _Cap = None,
     limit_total_tokens: _Cap = None,
     limit_output_tokens: _Cap = None,
-    task_queue: Annotated[
-        str, typer.Option(envvar="COUNTERSIGN_TASK_QUEUE", help="Task queue of the agent's workers.")
-    ] = "countersign",
+    task_queue: TaskQueue = DEFAULT_TASK_QUEUE,
     as_json: AsJson = False,
     address: Address = None,
     namespace: Namespace = None,

@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-from countersign.agent_client.cli.cards import card_calls, distance, parsed_moment
+from countersign.agent_client.cli.cards import card_calls
 from countersign.agent_client.cli.terminal import has_colours, rich_style
+from countersign.agent_client.moments import distance, parsed_moment
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import countersign
 from countersign.agent_client.cli import COMMANDS, app
 from countersign.agent_client.cli.answering import parsed
-from countersign.agent_client.cli.cards import moment, question_card
+from countersign.agent_client.cli.cards import question_card
 from countersign.agent_client.cli.choice import Choice
 from countersign.agent_client.cli.running import UsageError, exit_code
 from countersign.agent_client.cli.terminal import styled
@@ -30,6 +30,7 @@ from countersign.agent_client.errors import (
     SessionExistsError,
     SessionNotFoundError,
 )
+from countersign.agent_client.moments import moment
 from countersign.agent_client.reading import SessionReader
 from countersign.agent_core.errors import AnswerRefused
 from countersign.agent_core.wire import MEMO_QUESTIONS, Question, ShownCall
@@ -177,7 +178,7 @@ def test_a_free_question_offers_no_approve():
     ("at", "shown"),
     [
         ("2026-01-02T12:00:30Z", "(in 30 s)"),
-        ("2026-01-04T13:00:00+01:00", "2026-01-04 12:00:00 UTC (in 2 d)"),
+        ("2026-01-04T13:00:00+01:00", "2026-01-04 12:00:00 UTC (in 2 days)"),
         ("\x1bnever", "\\u001bnever"),
     ],
 )

@@ -53,8 +53,8 @@ async def test_a_query_without_a_worker_names_the_commands_that_start_one(left):
     with pytest.raises(NoWorkerError) as caught:
         await left.status()
     queue = (await left.summary()).task_queue
-    assert f"python -m countersign.worker --agents <module> --task-queue {queue}" in str(caught.value)
-    assert "countersign dev --agents <module>" in str(caught.value)
+    assert f"python -m countersign.worker --agents MODULE --task-queue {queue}" in str(caught.value)
+    assert "countersign dev --agents MODULE" in str(caught.value)
 
 
 @workflow.defn(name="AgentSession")
