@@ -6,6 +6,7 @@ from typing import Any
 
 from countersign.agent_client.answers import answer_block
 from countersign.agent_client.cli import chat_view
+from countersign.agent_client.cli.cards import inline_card
 from countersign.agent_client.cli.chat_line import InterruptedLineError, Terminal
 from countersign.agent_client.cli.chat_link import LeavingError, Link
 from countersign.agent_core.errors import AnswerRefused
@@ -50,7 +51,7 @@ class Asker:
         Raises:
             LeavingError: The person leaves.
         """
-        self._terminal.say(f"\n{chat_view.card(question, datetime.now(UTC), self._terminal.width)}", "bold")
+        self._terminal.say(f"\n{inline_card(question, datetime.now(UTC), self._terminal.width)}", "bold")
         self._terminal.say(f"  {chat_view.offer(question)}", "dim")
         while (typed := await self._typed_or_withdrawn(question)) is not None:
             if typed in LEAVE:

@@ -9,6 +9,7 @@ from countersign.agent_client.cli.chat_asking import CLOSE, COMMANDS, LEAVE, Ask
 from countersign.agent_client.cli.chat_line import InterruptedLineError, Terminal
 from countersign.agent_client.cli.chat_link import LeavingError, Link
 from countersign.agent_client.cli.events import event_text
+from countersign.agent_client.cli.messages import Transcript
 from countersign.agent_client.cli.running import UsageError
 from countersign.agent_client.client import AgentClient
 from countersign.agent_client.errors import SessionEndedError
@@ -61,7 +62,7 @@ class Conversation:
         session = client.session(wish.session_id or new_session_id(wish.agent))
         self._link = Link(session, terminal, self._tell, _LATEST_MESSAGES if self._begun else None)
         self._asker = Asker(self._link, terminal, wish.responder)
-        self._view = chat_view.Transcript()
+        self._transcript = Transcript(brief=True)
         self._own_prompts: list[str] = []
         self._turn, self._shown = 0, 0
 
@@ -179,7 +180,7 @@ class Conversation:
             return
         elsewhere = event.kind in ("answered", "withdrawn", "expired") and event.detail["id"] in self._link.questions
         if elsewhere or event.kind in ("away", "back"):
-            text = event_text(self._link.session.id, event, datetime.now(UTC))
+            text = event_text(self._link.session.id, event, self._transcript, datetime.now(UTC))
             self._terminal.say(f"  {text}", "green" if event.kind == "back" else "yellow")
 
     def _show(self, event: SessionEvent) -> None:
@@ -193,7 +194,9 @@ class Conversation:
         if message["role"] == "user" and text in self._own_prompts:
             self._own_prompts.remove(text)  # it stands above, where it was typed
             return
-        for block in self._view.texts(self._agent, message, self._terminal.width):
+        if text:
+            self._terminal.say(visible(self._agent if message["role"] == "assistant" else "user"))
+        for block in self._transcript.blocks(message["content"], "  ", self._terminal.width):
             self._terminal.say(block)
 
     # --- Leaving ---

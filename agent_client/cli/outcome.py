@@ -3,8 +3,8 @@
 from typing import TYPE_CHECKING
 
 from countersign.agent_client.cli.looking import print_questions
-from countersign.agent_client.cli.messages import print_message
-from countersign.agent_client.cli.terminal import print_json
+from countersign.agent_client.cli.messages import Transcript
+from countersign.agent_client.cli.terminal import columns, print_json
 
 if TYPE_CHECKING:
     from countersign.agent_client.settling import Outcome
@@ -17,4 +17,4 @@ def print_outcome(session: str, outcome: "Outcome", as_json: bool) -> None:
     elif outcome.questions:
         print_questions(session, outcome.questions)
     elif outcome.message is not None:
-        print_message(outcome.message)
+        print(Transcript().text(outcome.message["role"], outcome.message["content"], columns()))

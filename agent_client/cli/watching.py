@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from countersign.agent_client.cli.events import event_text
+from countersign.agent_client.cli.messages import Transcript
 from countersign.agent_client.cli.options import Address, Agent, Namespace, Profile, SessionOrAll
 from countersign.agent_client.cli.running import FAILED, Connection, UsageError, run
 from countersign.agent_client.cli.tables import SESSION_TITLES, console, session_row, table
@@ -59,12 +60,13 @@ def watch(
 
 async def _follow(client: "AgentClient", session: str, until_question: bool, tail: int, as_json: bool) -> int:
     """Print a session's events; the exit code."""
+    transcript = Transcript()
     async for event in client.session(session).follow(tail):
         if as_json:
             print_json_line(event.as_json())
         else:
             out = sys.stderr if event.kind in ("away", "back") else sys.stdout
-            print(event_text(session, event, datetime.now(UTC)), file=out, flush=True)
+            print(event_text(session, event, transcript, datetime.now(UTC)), file=out, flush=True)
         if event.kind == "ended":
             return FAILED if event.detail["status"] in _FAILED else 0
         if until_question and event.kind == "status" and event.detail["status"] == "waiting":
