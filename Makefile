@@ -45,4 +45,5 @@ $(READY): pyproject.toml
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv || \
 	  { echo "Could not make .venv. On Debian and Ubuntu: apt install python3-venv"; exit 1; }
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@echo "installed into .venv; next: make demo, or . .venv/bin/activate for the command countersign"
 	@touch $@

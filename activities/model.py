@@ -10,22 +10,14 @@ from temporalio.exceptions import ApplicationError
 from countersign.activities.heartbeats import heartbeats
 from countersign.activities.providers import model_from
 from countersign.agent_core.deployment import AgentDeployment
-from countersign.agent_core.errors import (
-    AgentDefinitionError,
-    CountersignError,
-    ModelThrottledException,
-    ModelUnavailableError,
-    PayloadTooLargeError,
-)
+from countersign.agent_core.errors import AgentDefinitionError, ModelThrottledException, PayloadTooLargeError
 from countersign.agent_core.json_values import json_size
 from countersign.agent_core.messages import Message
-from countersign.agent_core.models import Model, collect
+from countersign.agent_core.models import RETRYABLE, Model, answer
 from countersign.agent_core.wire import MODEL_ACTIVITY, ModelCall, ModelResponse
 
 RESPONSE_LIMIT_BYTES = 400_000
 """The most that a model's message may weigh: it is shown in questions and kept in the conversation too."""
-
-_RETRYABLE = (ModelThrottledException, ModelUnavailableError, OSError, TimeoutError)
 
 
 class ModelActivities:
@@ -63,14 +55,8 @@ class ModelActivities:
         specs = [tool.tool_spec for name in call.tools if (tool := agent.tool_registry.get(name)) is not None]
         try:
             async with heartbeats():
-                stream = self._models[call.agent].stream(
-                    [message for segment in segments for message in segment],
-                    specs,
-                    call.system_prompt,
-                    call=call.call,
-                    invocation_state=call.invocation_state,
-                )
-                response = await collect(stream)
+                conversation = [message for segment in segments for message in segment]
+                response = await answer(self._models[call.agent], call, conversation, specs)
         except (Exception, SystemExit) as error:  # an exit would end the worker, and then the next one
             raise _failure(error) from error
         size = json_size(response.model_dump(mode="json"))
@@ -90,17 +76,11 @@ def _made(agent: str, deployment: AgentDeployment) -> Model:
 
 
 def _failure(error: BaseException) -> ApplicationError:
-    """A model's error as it travels: named after the error of this project that it is or stands for."""
-    if isinstance(error, CountersignError):
-        kind, text = type(error).__name__, str(error)
-    elif isinstance(error, _RETRYABLE):
-        kind, text = "ModelError", f"the model can't be reached ({type(error).__name__}: {error})"
-    else:
-        kind, text = type(error).__name__, str(error)
+    """A model's error as it travels: under its own name, with the pause that the service asks for."""
     asked_s = error.retry_after_s if isinstance(error, ModelThrottledException) else None
     return ApplicationError(
-        text,
-        type=kind,
-        non_retryable=not isinstance(error, _RETRYABLE),
+        str(error),
+        type=type(error).__name__,
+        non_retryable=not isinstance(error, RETRYABLE),
         next_retry_delay=None if asked_s is None else timedelta(seconds=asked_s),
     )

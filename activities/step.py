@@ -1,17 +1,27 @@
 """Runs durable steps. Repeated after connection errors, timeouts and lost workers."""
 
+import functools
+import inspect
 from collections.abc import Mapping
 from typing import Any
 
+import anyio
+import anyio.to_thread
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
+from countersign.activities.heartbeats import heartbeats
 from countersign.agent_core.deployment import AgentDeployment
+from countersign.agent_core.errors import ModelThrottledException, ModelUnavailableError
 from countersign.agent_core.interrupts import InterruptException
 from countersign.agent_core.json_values import check_json, json_size
+from countersign.agent_core.steps import StepInfo
 from countersign.agent_core.wire import MAX_VALUE_BYTES, STEP_ACTIVITY, StepCall
 
-_RETRYABLE = (OSError, TimeoutError)
+THREADS = 200
+"""Sync steps that may run at once."""
+
+_RETRYABLE = (OSError, TimeoutError, ModelThrottledException, ModelUnavailableError)
 
 
 class StepActivities:
@@ -32,21 +42,37 @@ class StepActivities:
             ApplicationError: Its type is the name of what the step raised.
         """
         deployment = self._deployments.get(call.agent)
-        info = deployment.steps.get(call.step) if deployment else None
+        info = deployment.step(call.step) if deployment else None
         if info is None:
             raise ApplicationError(f"no step {call.step!r} on this worker", type="AgentDefinitionError")
         try:
-            result = await info.function(*call.args, **call.keywords)
+            async with heartbeats():
+                result = await _run(info, call)
             check_json(result, f"the result of step {call.step}")
         except InterruptException as error:
             # It is no Exception: unconverted, it would count as retryable.
             text = f"step {call.step} raised an interrupt; a step can't ask, only hooks, handlers and tools can"
             raise ApplicationError(text, type="RuntimeError", non_retryable=True) from error
         except (Exception, SystemExit) as error:  # an exit would end the worker, and then the next one
-            retryable = isinstance(error, _RETRYABLE)
+            retryable = info.retried and isinstance(error, _RETRYABLE)
             raise ApplicationError(str(error), type=type(error).__name__, non_retryable=not retryable) from error
         size = json_size(result)
         if size > MAX_VALUE_BYTES:
             text = f"the result of step {call.step} is {size:,} bytes; at most {MAX_VALUE_BYTES:,} bytes can be sent"
             raise ApplicationError(text, type="PayloadTooLargeError", non_retryable=True)
         return result
+
+
+async def _run(info: StepInfo, call: StepCall) -> Any:
+    if inspect.iscoroutinefunction(info.function):
+        return await info.function(*call.args, **call.keywords)
+    result = await anyio.to_thread.run_sync(
+        lambda: info.function(*call.args, **call.keywords), abandon_on_cancel=True, limiter=_threads()
+    )
+    return await result if inspect.isawaitable(result) else result
+
+
+@functools.cache
+def _threads() -> anyio.CapacityLimiter:
+    """Threads of their own: a step may wait for a person, and must not hold up tools."""
+    return anyio.CapacityLimiter(THREADS)

@@ -17,6 +17,7 @@ from countersign.agent_core.interrupts import (
     question_digest,
     question_id,
 )
+from countersign.agent_core.interventions.actions import Edit, Evaluate
 from countersign.agent_core.json_values import JsonObject, canonical_json, check_json
 from countersign.agent_core.wire import Pending, Question, QuestionScope, ShownCall, timestamp
 
@@ -111,6 +112,23 @@ class Ledger:
         self._pending.questions.append(question)
         return question
 
+    async def once(self, key: str, find_out: Callable[[], Awaitable[Any]]) -> Any:
+        """What was found out under a key, or find it out now and keep it with the batch.
+
+        Raises:
+            TypeError: If it is not JSON.
+        """
+        if key not in self._pending.remembered:
+            found = await find_out()
+            check_json(found, key)
+            self._pending.remembered[key] = found
+        return copy.deepcopy(self._pending.remembered[key])
+
+    def keep_inline(self, index: int, name: str, call: str) -> None:
+        """Note that an inline approval came with another input: nobody is asked again about that call."""
+        self._pending.remembered[f"{index}/{name}:answer/{call}"] = {"decision": "approve"}
+        self._pending.remembered[f"{index}/{name}:judged/{call}"] = {"approved": True}
+
     def lapsed(self, question: Question) -> bool:
         """True if an answer is too old for its call to start now."""
         if question.answer is None or not question.answer.at:
@@ -147,12 +165,16 @@ class Asking:
         callback: Name of the callback that runs now; set by whoever calls it.
         asked: What was asked and has no answer, in order.
         consumed: Answered questions that this pass asked for again, by name.
+        edit: Who got an input from an approver that is not applied yet, and that input.
+        inline: The call as it stood when it was approved inline, by the name of who asked.
     """
 
     ledger: Ledger
     scope: QuestionScope
     index: int | None
     callback: str = ""
+    edit: tuple[str, Any] | None = None
+    inline: dict[str, str] = field(default_factory=dict)
     asked: list[Ask] = field(default_factory=list)
     consumed: dict[str, Question] = field(default_factory=dict)
     preempted: set[str] = field(default_factory=set)
@@ -179,7 +201,8 @@ class Asking:
         if question is not None and question.status == "answered" and question.answer is not None:
             given = question.answer.response
             # An approval holds for the reason that was shown; a refusal holds whatever changed.
-            same = canonical_json(question.reason) == canonical_json(reason)
+            # After an edit it holds for the edited call, whatever the question would say of that one.
+            same = question.edited is not None or canonical_json(question.reason) == canonical_json(reason)
             if (same and not self.ledger.lapsed(question)) or is_refusal(given, question.answers):
                 self.consumed[name] = question
                 return copy.deepcopy(given)
@@ -187,7 +210,11 @@ class Asking:
             self.asked.append(Ask(name, copy.deepcopy(reason), answers))
         raise InterruptException(name, reason)
 
-    async def judge(self, name: str, response: Any, evaluate: Callable[[Any], bool | Awaitable[bool]]) -> bool:
+    async def once(self, key: str, call: str, find_out: Callable[[], Awaitable[Any]]) -> Any:
+        """See `BeforeToolCallEvent.once`."""
+        return await self.ledger.once(f"{self.index}/{key}/{call}", find_out)
+
+    async def judge(self, name: str, response: Any, evaluate: Evaluate) -> bool:
         """Whether an answer approves; judged once per answer and remembered with the question."""
         question = self.consumed.get(name)
         if question is not None and question.verdict is not None:
@@ -195,6 +222,9 @@ class Asking:
         verdict = evaluate(response)
         if isinstance(verdict, Awaitable):
             verdict = await verdict
+        if isinstance(verdict, Edit):
+            self.edit = (name, verdict.input)
+            return True
         if question is not None:
             question.verdict = bool(verdict)
         return bool(verdict)

@@ -30,6 +30,11 @@ class AgentDeployment:
     template: Agent
     steps: dict[str, StepInfo] = field(default_factory=dict)
 
+    def step(self, name: str) -> StepInfo | None:
+        """A step of the loaded modules, or of one of the agent's handlers."""
+        own = {info.name: info for handler in self.template.interventions for info in handler.steps(self.template)}
+        return self.steps.get(name) or own.get(name)
+
 
 def load_agents(modules: Sequence[str]) -> dict[str, AgentDeployment]:
     """Import agent modules and build what they register.
@@ -74,6 +79,11 @@ def _template(name: str, factory: Callable[[], Agent]) -> Agent:
     if agent.model is None:
         raise AgentDefinitionError(f"agent {name!r} has no model; pass Agent(model=...)")
     agent.tool_registry.specs()  # built here, once, and not in a workflow
+    for handler in agent.interventions:
+        try:
+            handler.check_durable()
+        except AgentDefinitionError as error:
+            raise AgentDefinitionError(f"agent {name!r}: {error}") from error
     return agent
 
 

@@ -7,10 +7,13 @@ are its two implementations. Steps find the port of the running cycle in a conte
 from collections.abc import Awaitable, Callable, Sequence
 from contextvars import ContextVar
 from datetime import datetime
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from countersign.agent_core.messages import Message
 from countersign.agent_core.wire import ModelCall, ModelResponse, ToolCall, ToolOutcome
+
+if TYPE_CHECKING:
+    from countersign.agent_core.steps import StepInfo
 
 
 class Effects(Protocol):
@@ -43,7 +46,7 @@ class Effects(Protocol):
         """
         ...
 
-    async def run_step(self, step: Callable[..., Any], name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    async def run_step(self, step: "StepInfo", args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """Run a durable step and return its recorded result."""
         ...
 

@@ -6,6 +6,7 @@ that looks at the clock and starts threads; nothing else here imports it but `Ag
 
 import asyncio
 import contextlib
+import inspect
 import itertools
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import UTC, datetime
@@ -21,15 +22,15 @@ from countersign.agent_core.errors import (
     ConcurrencyException,
     EventLoopException,
     ModelThrottledException,
-    ModelUnavailableError,
 )
 from countersign.agent_core.interrupts import as_interrupt
 from countersign.agent_core.json_values import JsonObject, check_json
 from countersign.agent_core.messages import Message
 from countersign.agent_core.model_making import make_model
-from countersign.agent_core.models import FIRST_RETRY_S, LONGEST_RETRY_S, MODEL_ATTEMPTS, Model, collect
+from countersign.agent_core.models import FIRST_RETRY_S, LONGEST_RETRY_S, MODEL_ATTEMPTS, RETRYABLE, Model, answer
 from countersign.agent_core.result import AgentResult, Metrics
 from countersign.agent_core.session import Session, SessionState
+from countersign.agent_core.steps import StepInfo
 from countersign.agent_core.tools.execution import execute
 from countersign.agent_core.wire import (
     Limits,
@@ -79,16 +80,9 @@ class InProcessEffects:
             raise AgentDefinitionError(f"agent {self._agent.name!r} has no model; pass Agent(model=...)")
         pause_s = FIRST_RETRY_S
         for attempts_left in range(MODEL_ATTEMPTS - 1, -1, -1):
-            stream = self._model.stream(
-                messages,
-                self._agent.tool_registry.specs(),
-                call.system_prompt,
-                call=call.call,
-                invocation_state=call.invocation_state,
-            )
             try:
-                return await collect(stream)
-            except (ModelThrottledException, ModelUnavailableError) as error:
+                return await answer(self._model, call, messages, self._agent.tool_registry.specs())
+            except RETRYABLE as error:
                 if not attempts_left:
                     raise
                 asked_s = error.retry_after_s if isinstance(error, ModelThrottledException) else None
@@ -117,10 +111,12 @@ class InProcessEffects:
             for position, call in enumerate(calls):
                 group.start_soon(one, position, call)
 
-    async def run_step(self, step: Callable[..., Any], name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    async def run_step(self, step: StepInfo, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """See `Effects.run_step`."""
-        info = getattr(step, "__countersign_step__")  # noqa: B009 (set by @step)
-        return await info.function(*args, **kwargs)
+        if inspect.iscoroutinefunction(step.function):
+            return await step.function(*args, **kwargs)
+        result = await anyio.to_thread.run_sync(lambda: step.function(*args, **kwargs), abandon_on_cancel=True)
+        return await result if inspect.isawaitable(result) else result
 
     def guard(self, callback: str) -> contextlib.AbstractContextManager[object]:
         """Nothing is watched in-process."""

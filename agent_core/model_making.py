@@ -8,6 +8,8 @@ told by whoever puts the program together (`use_maker`): vendor SDKs are far fro
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from countersign.agent_core.errors import AgentDefinitionError
+
 if TYPE_CHECKING:
     from countersign.agent_core.models import Model
 
@@ -15,7 +17,12 @@ ModelSource: TypeAlias = Any
 """A `Model`; a name such as "openai:gpt-5"; a function without arguments that returns a model or a
 name; or an object with Strands' `stream`."""
 
-_makers: "list[Callable[[object], Model]]" = []
+
+def _nobody(source: object) -> "Model":
+    raise AgentDefinitionError(f"nobody said how to make a model of {source!r}; import countersign, or call use_maker")
+
+
+_makers: "list[Callable[[object], Model]]" = [_nobody]
 
 
 def use_maker(maker: "Callable[[object], Model]") -> None:

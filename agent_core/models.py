@@ -5,11 +5,11 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Callable, Sequence
 from typing import Any, TypeAlias
 
-from countersign.agent_core.errors import ModelError
+from countersign.agent_core.errors import ModelError, ModelThrottledException, ModelUnavailableError
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.messages import ContentBlock, Message, add_usage, no_usage
 from countersign.agent_core.tools.schema import ToolSpec
-from countersign.agent_core.wire import ModelResponse
+from countersign.agent_core.wire import ModelCall, ModelResponse
 
 StreamEvent: TypeAlias = dict[str, Any]
 """One event of a model's stream, in Strands' shape: {"messageStart"}, {"contentBlockStart"},
@@ -48,6 +48,36 @@ class Model(ABC):
             ModelError: A named one of `agent_core.errors`; retries belong to the driver, so the
                 vendor SDK's own should be off.
         """
+
+
+RETRYABLE = (ModelThrottledException, ModelUnavailableError)
+"""What a driver tries again."""
+
+_OF_FILES = (FileNotFoundError, FileExistsError, PermissionError, NotADirectoryError, IsADirectoryError)
+
+
+def is_connection_trouble(error: BaseException) -> bool:
+    """True for a timeout, and for an `OSError` that is about a connection and not about a file."""
+    return isinstance(error, (OSError, TimeoutError)) and not isinstance(error, _OF_FILES)
+
+
+async def answer(
+    model: Model, call: ModelCall, messages: Sequence[Message], specs: Sequence[ToolSpec]
+) -> ModelResponse:
+    """One call of a model, once.
+
+    Raises:
+        ModelUnavailableError: If it can't be reached.
+        ModelError: Or whatever else the model raises.
+    """
+    try:
+        return await collect(
+            model.stream(messages, specs, call.system_prompt, call=call.call, invocation_state=call.invocation_state)
+        )
+    except Exception as error:
+        if is_connection_trouble(error):
+            raise ModelUnavailableError(f"the model can't be reached ({type(error).__name__}: {error})") from error
+        raise
 
 
 async def collect(stream: AsyncIterable[StreamEvent], on_event: Callable[[], None] = lambda: None) -> ModelResponse:

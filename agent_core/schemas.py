@@ -30,17 +30,22 @@ class _Responder(BaseModel):
     id: str
 
 
-class _InterruptResponse(BaseModel):
-    model_config = ConfigDict(title="InterruptResponse")
+class _Beside(BaseModel):
+    """What may stand in an `interruptResponse` or beside it; inside it wins."""
 
-    interruptId: str = Field(min_length=1)
-    response: JsonValue = Field(description="any JSON value; null is an answer, a missing key is not")
     digest: str | None = Field(default=None, description="of the question, as the person saw it")
     responder: _Responder | None = Field(default=None, description="a claim, recorded as such")
     comment: str | None = None
 
 
-class AnswerBlock(BaseModel):
+class _InterruptResponse(_Beside):
+    model_config = ConfigDict(title="InterruptResponse")
+
+    interruptId: str = Field(min_length=1)
+    response: JsonValue = Field(description="any JSON value; null is an answer, a missing key is not")
+
+
+class AnswerBlock(_Beside):
     """One answer; the signal `respond` and the update `answer` take one or a list of them."""
 
     interruptResponse: _InterruptResponse

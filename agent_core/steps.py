@@ -7,6 +7,7 @@ Outside of a cycle it is the plain function that it was.
 import functools
 import inspect
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ParamSpec, TypeVar, overload
 
@@ -17,6 +18,31 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 STEP_MARK = "__countersign_step__"
+
+
+@dataclass(frozen=True)
+class StepInfo:
+    """A durable step.
+
+    Attributes:
+        name: Under which a worker finds it.
+        function: What it does; a sync function runs in a thread.
+        timeout: The longest that one attempt may take.
+        retried: Whether connection errors, timeouts and a busy model are tried again. A lost worker always is.
+    """
+
+    name: str
+    function: Callable[..., Any]
+    timeout: timedelta = timedelta(minutes=1)
+    retried: bool = True
+
+    async def run(self, *args: Any) -> Any:
+        """Run it as a step of the cycle that runs here; outside of one, as the function that it is."""
+        effects = current_effects.get()
+        if effects is not None:
+            return await effects.run_step(self, args, {})
+        result = self.function(*args)
+        return await result if inspect.isawaitable(result) else result
 
 
 @overload
@@ -56,16 +82,10 @@ def step(function: Any = None, /, *, timeout: timedelta | None = None) -> Any:
             effects = current_effects.get()
             if effects is None:
                 return await target(*args, **kwargs)
-            return await effects.run_step(run, name, args, kwargs)
+            return await effects.run_step(info, args, kwargs)
 
-        setattr(run, STEP_MARK, StepInfo(name, target, timeout or timedelta(minutes=1)))
+        info = StepInfo(name, target, timeout or timedelta(minutes=1))
+        setattr(run, STEP_MARK, info)
         return run
 
     return decorate if function is None else decorate(function)
-
-
-class StepInfo:
-    """What `@step` leaves on the function that it made."""
-
-    def __init__(self, name: str, function: Callable[..., Awaitable[Any]], timeout: timedelta) -> None:
-        self.name, self.function, self.timeout = name, function, timeout

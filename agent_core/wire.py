@@ -117,6 +117,8 @@ class Question(Wire):
     generation: int = 0
     answer: Answer | None = None
     verdict: bool | None = None
+    edited: JsonObject | None = Field(default=None, description="the input that the answer put in its place")
+    fault: str | None = Field(default=None, description="why the answer before could not be used, if it is asked again")
 
 
 class Pending(Wire):
@@ -128,6 +130,8 @@ class Pending(Wire):
     questions: list[Question] = Field(default_factory=list)
     executions: dict[int, int] = Field(default_factory=dict, description="finished runs of each call")
     unknown: dict[int, str] = Field(default_factory=dict, description="calls that may have run, and why")
+    remembered: JsonObject = Field(default_factory=dict, description="what handlers found out about a call, once")
+    edits: dict[int, JsonObject] = Field(default_factory=dict, description="inputs from approvers, by call")
     doubted: bool = Field(default=False, description="its calls were declared unknown because of a reset")
 
 

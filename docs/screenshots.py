@@ -1,13 +1,13 @@
 """Makes the pictures of docs/images from a real run: `make screenshots`.
 
 A dev server with its UI, a worker with the janitor and Chromium, all on loopback and stopped at the
-end. The files that the agent asks about are made in /tmp/attic, and deleted by the agent.
+end. The files that the agent asks about are made in a temporary folder, and deleted by the agent.
 """
 
 import asyncio
 import os
-import shutil
 import sys
+import tempfile
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -22,7 +22,6 @@ from countersign.client import AgentClient
 
 ROOT = Path(__file__).resolve().parent.parent
 IMAGES = ROOT / "docs" / "images"
-ATTIC = Path("/tmp/attic")
 AGES_DAYS = {"cache.bin": 6, "notes.txt": 2, "report-2019.csv": 900, "today.md": 0, "trace.log": 30}
 SESSION = "tidy-attic"
 THINKING_S = 6
@@ -30,8 +29,7 @@ THINKING_S = 6
 
 WIDTH_PX, HEIGHT_PX, SCALE = 1_140, 1_400, 1.4
 MAX_BYTES = 200_000
-SETTLE_S = 2
-"""After it has loaded, the page still moves for a moment."""
+SETTLED_WITHIN_S = 20
 
 ONLY_THE_WORKFLOW = """
 nav, [data-testid=top-nav], [data-testid=navigation-header], [data-testid=back-to-workflows],
@@ -49,18 +47,16 @@ async def main() -> None:
     """Run the session, and take one picture while it waits and one when it has ended."""
     if CHROMIUM is None:
         raise SystemExit("Chromium is not installed; on Debian and Ubuntu: apt install chromium")
-    _fill_attic()
-    try:
+    with tempfile.TemporaryDirectory(prefix="attic-", dir="/tmp") as attic:
+        _fill(Path(attic))
         async with DevServer(ui=True) as server, _worker(server.address):
-            await _take(server)
-    finally:
-        shutil.rmtree(ATTIC, ignore_errors=True)
+            await _take(server, attic)
 
 
-async def _take(server: DevServer) -> None:
+async def _take(server: DevServer, attic: str) -> None:
     client = await AgentClient.connect(server.address)
     # One workflow for each cycle, so that the picture shows each of them.
-    prompt = f"Delete files older than 5 days in {ATTIC}"
+    prompt = f"Delete files older than 5 days in {attic}"
     handle = await client.start("janitor", prompt, session_id=SESSION, handover_after=timedelta(0))
     [question] = await handle.wait_for_questions()
     thought = asyncio.create_task(asyncio.sleep(THINKING_S))
@@ -83,15 +79,23 @@ async def _shoot(browser: Page, name: str, lowest: Locator, margin_px: int) -> N
     """Take a picture of the workflow's name, its tabs and what the open one shows, down to `lowest`."""
     await browser.add_style_tag(content=ONLY_THE_WORKFLOW)
     await browser.evaluate(HIDE_FACTS)
-    await asyncio.sleep(SETTLE_S)
-    box = await lowest.bounding_box()
-    assert box is not None  # it was seen
-    bottom = box["y"] + box["height"]
-    clip = FloatRect(x=0, y=0, width=WIDTH_PX, height=bottom + margin_px)
-    size = len(await browser.screenshot(path=IMAGES / name, clip=clip))
-    print(f"docs/images/{name}: {size:,} bytes")
-    if size > MAX_BYTES:
-        raise SystemExit(f"{name} has {size:,} bytes; at most {MAX_BYTES:,} are meant to be in the repository")
+    picture = await _settled(browser, lowest, margin_px)
+    (IMAGES / name).write_bytes(picture)
+    print(f"docs/images/{name}: {len(picture):,} bytes")
+    if len(picture) > MAX_BYTES:
+        raise SystemExit(f"{name} has {len(picture):,} bytes; at most {MAX_BYTES:,} are meant to be in the repository")
+
+
+async def _settled(browser: Page, lowest: Locator, margin_px: int) -> bytes:
+    """The picture, once two in a row are the same: after it has loaded, the page still moves for a moment."""
+    before, picture = b"", b"none yet"
+    async with asyncio.timeout(SETTLED_WITHIN_S):
+        while picture != before:
+            box = await lowest.bounding_box()
+            assert box is not None  # it was seen
+            clip = FloatRect(x=0, y=0, width=WIDTH_PX, height=box["y"] + box["height"] + margin_px)
+            before, picture = picture, await browser.screenshot(clip=clip, animations="disabled")
+    return picture
 
 
 @asynccontextmanager
@@ -107,12 +111,9 @@ async def _worker(address: str) -> AsyncIterator[None]:
         await process.wait()
 
 
-def _fill_attic() -> None:
-    if ATTIC.exists():
-        raise SystemExit(f"{ATTIC} exists already, and the agent would delete files in it; move it away")
-    ATTIC.mkdir()
+def _fill(attic: Path) -> None:
     for name, age_days in AGES_DAYS.items():
-        path = ATTIC / name
+        path = attic / name
         path.write_text(f"This is {name}.\n")
         modified_s = time.time() - age_days * 86_400
         os.utime(path, (modified_s, modified_s))

@@ -19,7 +19,7 @@ from countersign.agent_client.dev_server import DevServer
 
 ROOT = Path(__file__).parents[1]
 READY = "countersign worker ready"
-READY_S = 30
+READY_S = 60
 
 
 @pytest.fixture(scope="session")

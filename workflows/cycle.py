@@ -17,7 +17,6 @@ from countersign.agent_core.durable import durable_agents
 from countersign.agent_core.errors import AgentDefinitionError, PayloadTooLargeError
 from countersign.agent_core.json_values import json_size
 from countersign.agent_core.messages import Message
-from countersign.agent_core.tools import DecoratedTool
 from countersign.agent_core.wire import CYCLE_WORKFLOW, MAX_VALUE_BYTES, CycleInput, CycleOutcome, ErrorInfo
 from countersign.workflows import host
 from countersign.workflows.cycle_effects import DurableEffects
@@ -129,8 +128,8 @@ def _build(name: str) -> Agent:
         agent = durable_agents(module)[name]()
     for tool in agent.tool_registry:
         built = deployment.template.tool_registry.get(tool.tool_name)
-        if isinstance(tool, DecoratedTool) and isinstance(built, DecoratedTool):
-            tool.adopt(built.compiled)
+        if built is not None:
+            tool.adopt(built)
     return agent
 
 

@@ -14,6 +14,7 @@ from countersign.agent_core import errors
 from countersign.agent_core.json_values import check_json, json_size
 from countersign.agent_core.messages import Message, error_result
 from countersign.agent_core.models import FIRST_RETRY_S, LONGEST_RETRY_S, MODEL_ATTEMPTS
+from countersign.agent_core.steps import StepInfo
 from countersign.agent_core.wire import (
     MAX_ARGUMENTS_BYTES,
     MAX_TASK_BYTES,
@@ -48,6 +49,7 @@ TOOL_RETRY = RetryPolicy(
     non_retryable_error_types=["NotFoundError"],
 )
 
+STEP_HEARTBEAT = timedelta(seconds=10)
 STEP_RETRY = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_attempts=5)
 
 RESULTS_BUDGET_BYTES = 1_000_000
@@ -168,11 +170,11 @@ class DurableEffects:
         )
         return outcome.model_copy(update={"result": error_result(call.tool_use_id, text)})
 
-    async def run_step(self, step: Callable[..., Any], name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    async def run_step(self, step: StepInfo, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """See `Effects.run_step`."""
+        name = step.name
         check_json(list(args), f"the arguments of step {name}")
         check_json(kwargs, f"the arguments of step {name}")
-        info = getattr(step, "__countersign_step__")  # noqa: B009 (set by @step)
         call = StepCall(agent=self._given.agent, step=name, args=list(args), keywords=kwargs)
         size = json_size(call.model_dump(mode="json"))
         if size > MAX_VALUE_BYTES:
@@ -181,7 +183,8 @@ class DurableEffects:
             return await workflow.execute_activity(
                 STEP_ACTIVITY,
                 call,
-                start_to_close_timeout=info.timeout,
+                start_to_close_timeout=step.timeout,
+                heartbeat_timeout=STEP_HEARTBEAT,
                 retry_policy=STEP_RETRY,
                 summary=plain(f"cycle {self._given.cycle} · {name}"),
             )

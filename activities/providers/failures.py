@@ -17,6 +17,7 @@ from countersign.agent_core.errors import (
     ModelThrottledException,
     ModelUnavailableError,
 )
+from countersign.agent_core.models import is_connection_trouble
 
 LONGEST_WAIT_S = 300.0
 """A vendor that asks for a longer pause is asked again after this one."""
@@ -51,13 +52,13 @@ def as_model_error(error: BaseException, model: str) -> ModelError:
         throttled = ModelThrottledException(text)
         throttled.retry_after_s = next((s for part in _chain(error) if (s := _retry_after_s(part)) is not None), None)
         return throttled
-    if status in (401, 403) or "api_key" in str(error) or "NoCredentialsError" in names:
-        return ModelAuthenticationError(f"{text}; check the key and the address in the worker's environment")
     if status is not None and (status >= 500 or status in _WORTH_A_RETRY):
         return ModelUnavailableError(text)
-    if status is not None and status >= 400:
+    if status in (401, 403) or (status is None and ("api_key" in str(error) or "NoCredentialsError" in names)):
+        return ModelAuthenticationError(f"{text}; check the key and the address in the worker's environment")
+    if status is not None:
         return ModelRequestError(text)
-    if names & _UNREACHABLE or any(isinstance(part, (OSError, TimeoutError)) for part in _chain(error)):
+    if names & _UNREACHABLE or any(is_connection_trouble(part) for part in _chain(error)):
         return ModelUnavailableError(text)
     return ModelError(text)
 

@@ -18,13 +18,14 @@ def without_retries(model: Any) -> None:
     client = getattr(model, "client", None)
     arguments = getattr(model, "client_args", None)
     if isinstance(arguments, dict) and kinds & {"OpenAIModel", "OpenAIResponsesModel", "LiteLLMModel"}:
-        model.client_args = {"max_retries": 0, **arguments}
+        model.client_args = {**arguments, "max_retries": 0}
     for made in (client, getattr(model, "_custom_client", None)):
         if isinstance(getattr(made, "max_retries", None), int):  # openai, anthropic, writer, llama
-            made.max_retries = 0  # type: ignore[union-attr]
-    events = getattr(getattr(client, "meta", None), "events", None)
+            setattr(made, "max_retries", 0)  # noqa: B010 (of a client whose type is not known here)
+    events_of: Any = getattr(client, "meta", None)
+    events = getattr(events_of, "events", None)
     if events is not None:  # botocore registers its retries under this name, in every mode
-        service = client.meta.service_model.service_id.hyphenize()  # type: ignore[union-attr]
+        service = events_of.service_model.service_id.hyphenize()
         events.unregister(f"needs-retry.{service}", unique_id=f"retry-config-{service}")
 
 

@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +22,8 @@ from countersign.agent_core.messages import Message
 
 if TYPE_CHECKING:
     from countersign.agent_core.agent import Agent
+
+logger = logging.getLogger(__name__)
 
 
 class CallbackRunner:
@@ -103,6 +106,7 @@ class CallbackRunner:
             paused = asking is not None and len(asking.asked) > asked_before
             if paused and not isinstance(error, PolicyViolationError):
                 return None  # it swallowed its interrupt and stumbled over the missing answer; it has asked
+            logger.warning("callback=<%s> | raised", name, exc_info=error)
             raise CallbackError(name, error) from error
 
 

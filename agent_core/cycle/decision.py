@@ -21,7 +21,7 @@ from countersign.agent_core.cycle.context import CycleContext, cancel_text
 from countersign.agent_core.errors import ToolInputError
 from countersign.agent_core.hooks.events import BeforeToolCallEvent
 from countersign.agent_core.interrupts import approves, call_digest, is_refusal, question_digest
-from countersign.agent_core.json_values import digest
+from countersign.agent_core.json_values import JsonObject, canonical_json, digest
 from countersign.agent_core.messages import ToolResult, ToolUse, error_result
 from countersign.agent_core.tools.base import Tool
 from countersign.agent_core.wire import GivenAnswer, Pending, Question, ShownCall, ToolCall
@@ -90,7 +90,11 @@ class Decider:
         if settled is not None:
             return settled
         use = copy.deepcopy(original)
+        if index in self._pending.edits:
+            use["input"] = copy.deepcopy(self._pending.edits[index])
         named = self._context.agent.tool_registry.get(str(use["name"]))
+        use["input"] = as_it_would_run(named, use["input"])
+        before = self._context.agent.handlers_snapshot()
         asking = Asking(self._ledger, "call", index)
         event = BeforeToolCallEvent(
             self._context.agent, selected_tool=named, tool_use=use, invocation_state=self._context.invocation_state
@@ -99,10 +103,45 @@ class Decider:
         use = {**event.tool_use, "toolUseId": original["toolUseId"]}
         if event.cancel_tool is not False:
             return self._cancelled(index, use, asking, cancel_text(event.cancel_tool, "tool cancelled by user"))
+        if asking.edit is not None:
+            self._context.agent.restore_handlers(before)  # they are all heard once more
+            return await self._edited(index, original, use, asking, *asking.edit)
+        stands = event.as_it_stands()
+        for name in (name for name, approved in asking.inline.items() if approved != stands):
+            text = f"Not run: the call was changed after a person had approved it ({name})."
+            self._context.note("approval_void", tool=use["name"], questions=[name])
+            return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
         shown = self._what_runs(index, use, event, named)
         if isinstance(shown, Refused):
             return shown
         return self._weigh(index, use, shown, asking)
+
+    async def _edited(
+        self, index: int, original: ToolUse, use: ToolUse, asking: Asking, name: str, given: Any
+    ) -> Decision:
+        """Put an approver's input in place of the model's, and hear everybody again about that call."""
+        question, tool = asking.consumed.get(name), self._context.agent.tool_registry.get(str(use["name"]))
+        try:
+            if tool is None:
+                raise ToolInputError(f"there is no tool {use['name']!r}")
+            canonical = tool.canonical_input(given)
+        except ToolInputError as error:
+            self._context.note("edit_refused", index=index, tool=use["name"], input=given, reason=str(error))
+            if question is None:
+                text = f"Not run: a person approved it with another input, which can't be used: {error}"
+                return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
+            ask = Ask(question.name, question.reason, question.answers)
+            again = self._ledger.open("call", index, ask, question.calls, fresh=True)
+            again.fault = f"The answer's input can't be used: {error}"
+            return Asked([again])
+        self._context.note("input_edited", index=index, tool=tool.tool_name, before=use["input"], after=canonical,
+                           question=question.id if question else name)  # fmt: skip
+        self._pending.edits[index] = canonical
+        if question is not None:
+            question.edited, question.verdict = canonical, True
+        else:
+            self._ledger.keep_inline(index, name, digest([use["name"], canonical]))
+        return await self.decide(index, original)
 
     def _from_people(self, index: int, original: ToolUse) -> Decision | None:
         """What answers say before any code is asked: expired questions, calls that may have run."""
@@ -199,7 +238,7 @@ class Decider:
         stale = [
             self._ledger.open("call", index, Ask(q.name, q.reason, q.answers), [shown], fresh=True)
             for q in asking.consumed.values()
-            if q.digest != question_digest(q.name, q.reason, [shown])
+            if not _signed(q, shown)
         ]
         if stale:
             self._context.note("approval_void", tool=shown.tool, questions=[q.name for q in stale])
@@ -290,6 +329,38 @@ class Decider:
             if (same and not self._ledger.lapsed(question)) or is_refusal(response, question.answers):
                 found[question.name] = GivenAnswer(response=response, reason_digest=digest(question.reason))
         return found
+
+
+def as_it_would_run(tool: Tool | None, given: Any) -> Any:
+    """An input as it would run: validated, with defaults filled in. Policy judges that, and not what the model wrote.
+
+    An input that does not fit stays as it is: such a call is refused whatever policy says.
+    """
+    if tool is None:
+        return given
+    try:
+        return tool.canonical_input(given)
+    except ToolInputError:
+        return given
+
+
+def _signed(question: Question, shown: ShownCall) -> bool:
+    """True if an approval covers this very call: as it was shown, or as the approver edited it."""
+    if question.edited is not None:
+        return call_digest(shown.tool, question.edited) == call_digest(shown.tool, shown.input)
+    return question.digest == question_digest(question.name, question.reason, [shown])
+
+
+def words_for_the_model(questions: list[Question], edited: JsonObject | None) -> str | None:
+    """What people said while they approved, and what they changed; None if nothing."""
+    reasons = [
+        q.answer.response["reason"]
+        for q in questions
+        if q.status == "answered" and q.answer and isinstance(q.answer.response, dict)
+        and isinstance(q.answer.response.get("reason"), str)
+    ]  # fmt: skip
+    lines = [f"A person changed the input of this call before it ran: {canonical_json(edited)}"] if edited else []
+    return "\n".join([*lines, *(f"A person said: {reason}" for reason in reasons)]) or None
 
 
 def approved_by(questions: list[Question]) -> list[dict[str, Any]]:

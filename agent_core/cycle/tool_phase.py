@@ -12,7 +12,15 @@ from typing import Any, Literal
 
 from countersign.agent_core.approvals import Ask, Asking, Ledger
 from countersign.agent_core.cycle.context import CycleContext, cancel_text
-from countersign.agent_core.cycle.decision import Asked, Decider, Refused, Run, approved_by
+from countersign.agent_core.cycle.decision import (
+    Asked,
+    Decider,
+    Refused,
+    Run,
+    approved_by,
+    as_it_would_run,
+    words_for_the_model,
+)
 from countersign.agent_core.errors import CallbackError, RetryLimitError, ToolInputError
 from countersign.agent_core.hooks.events import AfterToolCallEvent, AfterToolsEvent, BeforeToolsEvent
 from countersign.agent_core.json_values import check_json
@@ -107,7 +115,9 @@ class ToolPhase:
             return
         self._pending.doubted = True
         for index in self._unfinished():
-            self._pending.unknown.setdefault(index, "the session was reset, and may have run it before that")
+            tool = self._context.agent.tool_registry.get(str(self._uses[index]["name"]))
+            if tool is None or not tool.idempotent:
+                self._pending.unknown.setdefault(index, "the session was reset, and may have run it before that")
 
     def _unfinished(self) -> list[int]:
         return [index for index in range(len(self._uses)) if index not in self._pending.results]
@@ -138,7 +148,7 @@ class ToolPhase:
         asking = Asking(self._ledger, "batch", None)
         event = BeforeToolsEvent(
             self._context.agent,
-            message=copy.deepcopy(self._pending.message),
+            message=self._message_as_it_would_run(),
             invocation_state=self._context.invocation_state,
         )
         if any(question.status == "expired" for question in self._ledger.of(None)):
@@ -159,6 +169,13 @@ class ToolPhase:
         self._ledger.withdraw_unasked("batch", None, set())
         self._decider.batch_gone = asking.unasked()
         return False
+
+    def _message_as_it_would_run(self) -> Message:
+        """A copy of the model's message, each call with the input that would run."""
+        message = copy.deepcopy(self._pending.message)
+        for use in tool_uses(message):
+            use["input"] = as_it_would_run(self._context.agent.tool_registry.get(str(use["name"])), use["input"])
+        return message
 
     def _shown(self, index: int) -> tuple[ShownCall, bool]:
         """A call as the model made it, and whether it could run like this."""
@@ -269,6 +286,9 @@ class ToolPhase:
         index = run.call.index
         self._pending.executions[index] = self._pending.executions.get(index, 0) + 1
         result = outcome.result or error_result(run.call.tool_use_id, "Error: the tool returned nothing")
+        words = words_for_the_model(list(self._ledger.of(index)), self._pending.edits.get(index))
+        if words is not None:
+            result = {**result, "content": [*result["content"], {"text": words}]}
         event = AfterToolCallEvent(
             self._context.agent,
             selected_tool=run.tool,

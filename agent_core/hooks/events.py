@@ -1,10 +1,11 @@
 """The events of the agent loop. Only the fields that an event's docstring calls writable can be set."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from countersign.agent_core.interrupts import UNSET
-from countersign.agent_core.json_values import JsonObject
+from countersign.agent_core.json_values import JsonObject, digest
 from countersign.agent_core.messages import ContentBlock, Message, Messages, ToolResult, ToolUse
 
 if TYPE_CHECKING:
@@ -18,6 +19,10 @@ class InterruptPort(Protocol):
 
     def ask(self, name: str, reason: Any, response: Any, answers: JsonObject | None) -> Any:
         """Return the answer, or record the question and raise `InterruptException`."""
+        ...
+
+    async def once(self, key: str, call: str, find_out: Callable[[], Awaitable[Any]]) -> Any:
+        """What was found out about a call, or find it out now."""
         ...
 
 
@@ -204,6 +209,22 @@ class BeforeToolCallEvent(InterruptibleEvent):
     tool_use: ToolUse
     invocation_state: dict[str, Any] = field(default_factory=dict)
     cancel_tool: bool | str = False
+
+    async def once(self, key: str, find_out: Callable[[], Awaitable[Any]]) -> Any:
+        """What a handler wants to know of this call, found out once while the call stands as it does.
+
+        The callbacks run again when a call is resumed; what was found out stays with the call.
+
+        Args:
+            key: Tells what it is about.
+            find_out: Called if it is not known yet; returns JSON.
+        """
+        port: InterruptPort | None = getattr(self, "_port", None)
+        return await (find_out() if port is None else port.once(key, self.as_it_stands(), find_out))
+
+    def as_it_stands(self) -> str:
+        """A digest of the call as it stands at this moment."""
+        return digest([self.tool_use["name"], self.tool_use["input"]])
 
 
 @dataclass

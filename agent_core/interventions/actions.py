@@ -7,7 +7,19 @@ from typing import Any
 from countersign.agent_core.interrupts import UNSET, approves
 from countersign.agent_core.json_values import JsonObject
 
-Evaluate = Callable[[Any], bool | Awaitable[bool]]
+
+@dataclass(frozen=True)
+class Edit:
+    """A verdict on an answer: it approves, but of another input.
+
+    Attributes:
+        input: What the approver puts in place of the call's input; held against the tool's schema.
+    """
+
+    input: Any
+
+
+Evaluate = Callable[[Any], bool | Edit | Awaitable[bool | Edit]]
 
 
 @dataclass(frozen=True)
@@ -42,8 +54,10 @@ class Confirm:
     Attributes:
         prompt: What the person sees.
         response: An answer known beforehand; then nobody is asked. None counts as an answer.
-        evaluate: Whether an answer approves; sync or async. True, "y" and "yes" do if None.
+        evaluate: Whether an answer approves; sync or async. True, "y" and "yes" do if None. An `Edit`
+            approves of another input.
         answers: What buttons send.
+        ask: Asks inline, once for the call as it then stands, when no other handler objects; None denies.
     """
 
     prompt: str = ""
@@ -51,6 +65,7 @@ class Confirm:
     response: Any = UNSET
     evaluate: Evaluate | None = approves
     answers: JsonObject | None = None
+    ask: Callable[[], Awaitable[Any]] | None = None
     type: str = field(default="confirm", init=False)
 
 

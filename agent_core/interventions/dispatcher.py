@@ -202,9 +202,15 @@ class _Dispatch:
         responses: list[Any] = []
 
         async def ask() -> bool:
-            response = event.interrupt(handler.name, confirm.prompt, confirm.response, answers=confirm.answers)
+            inline = confirm.ask
+            if inline is None:
+                response = event.interrupt(handler.name, confirm.prompt, confirm.response, answers=confirm.answers)
+            else:
+                response = await event.once(f"{handler.name}:answer", inline)
             responses.append(response)
-            return await asking.judge(handler.name, response, confirm.evaluate or approves)
+            if inline is None:
+                return await asking.judge(handler.name, response, confirm.evaluate or approves)
+            return response is not None and await self._judged_inline(event, handler, confirm, response, asking)
 
         asked_before = len(asking.asked)
         name = f"{type(handler).__name__}.evaluate"
@@ -218,6 +224,21 @@ class _Dispatch:
             event.cancel_tool = f"CONFIRMATION_FAILED: {confirm.prompt}{_words(responses[-1])}"
             return False
         return True
+
+    async def _judged_inline(
+        self, event: BeforeToolCallEvent, handler: InterventionHandler, confirm: Confirm, response: Any, asking: Asking
+    ) -> bool:
+        """Whether an answer that was given inline approves; judged once, and it holds for the call as it stands."""
+
+        async def judge() -> Any:
+            approved = await asking.judge(handler.name, response, confirm.evaluate or approves)
+            return {"approved": approved, **({"edit": asking.edit[1]} if asking.edit else {})}
+
+        verdict = await event.once(f"{handler.name}:judged", judge)
+        if "edit" in verdict:
+            asking.edit = (handler.name, verdict["edit"])
+        asking.inline[handler.name] = event.as_it_stands()
+        return bool(verdict["approved"])
 
 
 def _withhold(event: AfterToolCallEvent | AfterModelCallEvent, handler: str, cause: BaseException) -> None:

@@ -1,8 +1,8 @@
 """The base class of intervention handlers."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable
-from typing import Any, Literal
+from collections.abc import Awaitable, Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 from countersign.agent_core.hooks.events import (
     AfterModelCallEvent,
@@ -12,6 +12,10 @@ from countersign.agent_core.hooks.events import (
     BeforeToolCallEvent,
 )
 from countersign.agent_core.interventions.actions import Confirm, Deny, Guide, Proceed, Transform
+from countersign.agent_core.steps import StepInfo
+
+if TYPE_CHECKING:
+    from countersign.agent_core.agent import Agent
 
 OnError = Literal["throw", "proceed", "deny"]
 """What an error in a handler means: fail the invocation, go on (fail open), or block (fail closed)."""
@@ -32,6 +36,21 @@ class InterventionHandler(ABC):
     def on_error(self) -> OnError:
         """What an error in this handler means."""
         return "throw"
+
+    def steps(self, agent: "Agent") -> Sequence[StepInfo]:
+        """What this handler does that needs I/O; durably a worker finds each under its name.
+
+        Args:
+            agent: The agent that the handler belongs to.
+        """
+        return ()
+
+    def check_durable(self) -> None:  # noqa: B027 (most handlers have nothing to refuse)
+        """Refuse what can't work on a worker; called when a worker loads the agent.
+
+        Raises:
+            AgentDefinitionError: Naming what can't work, and the way out.
+        """
 
     def before_invocation(
         self, event: BeforeInvocationEvent, **kwargs: Any

@@ -45,6 +45,9 @@ class Tool(ABC):
             ToolInputError: If the input does not fit.
         """
 
+    def adopt(self, built: "Tool") -> None:  # noqa: B027 (most tools have nothing to take over)
+        """Take over what the same tool, made elsewhere in this process, has built of its schema; nothing by default."""
+
     @abstractmethod
     def invoke(self, canonical: JsonObject, context: "ToolContext") -> Any:
         """Run the tool. Raises what the tool's body raises."""

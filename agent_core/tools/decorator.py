@@ -62,9 +62,9 @@ class DecoratedTool(Tool, Generic[P, R]):
             )
         return self._compiled
 
-    def adopt(self, compiled: CompiledTool) -> None:
-        """Use a spec and validator that were built elsewhere for the same function."""
-        self._compiled = compiled
+    def adopt(self, built: Tool) -> None:
+        if isinstance(built, DecoratedTool):
+            self._compiled = built.compiled
 
     @property
     def tool_spec(self) -> ToolSpec:

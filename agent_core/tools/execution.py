@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -14,6 +15,8 @@ from countersign.agent_core.state import AgentState
 from countersign.agent_core.tools.base import Tool
 from countersign.agent_core.tools.context import ToolAgent, ToolContext
 from countersign.agent_core.wire import ErrorInfo, ToolCall, ToolOutcome
+
+logger = logging.getLogger(__name__)
 
 InThread = Callable[[Callable[[], Any]], Awaitable[Any]]
 """Runs a blocking function in a thread."""
@@ -70,6 +73,7 @@ async def _invoke(tool: Tool, call: ToolCall, context: ToolContext, in_thread: I
     if context.asked is not None:
         return ToolOutcome(kind="interrupt", ask=context.asked)
     if error is not None:
+        logger.warning("tool=<%s>, session=<%s> | raised", call.tool, call.session_id, exc_info=error)
         return _raised(call, error)
     try:
         return ToolOutcome(kind="result", result=as_result(call.tool_use_id, value))

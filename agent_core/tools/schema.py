@@ -138,6 +138,8 @@ def _fields(function: Callable[..., Any], name: str, docs: dict[str, str], skip:
             described = [part for part in get_args(annotation)[1:] if isinstance(part, str)]
             description = described[0] if described else description
         default: Any = ... if parameter.default is parameter.empty else parameter.default
+        if default is None:
+            annotation = annotation | None  # `x: str = None` means that, and what was filled in must be valid again
         if isinstance(default, FieldInfo):
             fields[parameter.name] = (annotation, default)
         else:

@@ -1,7 +1,7 @@
 """Tools of `strands-agents` as tools of ours: functions under its `@tool`, and modules with a TOOL_SPEC.
 
-They are known by their shape; `strands` is not imported here. What they have to say of their input
-is a JSON schema, so `jsonschema` (which Strands brings) validates it.
+They are known by their shape; `strands` is not imported here. The input of a function is validated by
+its signature, like that of our own tools; of a module only a JSON schema is known.
 """
 
 import asyncio
@@ -13,11 +13,11 @@ from functools import cached_property
 from types import ModuleType
 from typing import Any
 
-from countersign.agent_core.errors import AgentDefinitionError, ToolInputError
-from countersign.agent_core.json_values import JsonObject, check_json
+from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.tools.base import Tool
 from countersign.agent_core.tools.context import ToolContext
-from countersign.agent_core.tools.schema import ToolSpec
+from countersign.agent_core.tools.json_schema import SchemaInputs
+from countersign.agent_core.tools.schema import CompiledTool, ToolSpec, compile_tool
 
 
 def strands_tools(item: object) -> Iterator[Tool]:
@@ -65,9 +65,6 @@ class StrandsTool(Tool):
 
     Args:
         tool: An object with Strands' `tool_name`, `tool_spec` and `stream`.
-
-    Raises:
-        AgentDefinitionError: If its schema is not a JSON schema.
     """
 
     def __init__(self, tool: Any) -> None:
@@ -77,63 +74,48 @@ class StrandsTool(Tool):
     def tool_name(self) -> str:
         return str(self._tool.tool_name)
 
-    @cached_property
-    def _schema(self) -> JsonObject:
-        found = self._tool.tool_spec["inputSchema"]
-        schema: JsonObject = found.get("json", found)
-        return schema
-
     @property
     def tool_spec(self) -> ToolSpec:
-        spec = self._tool.tool_spec
-        assert self._validator is not None  # made before a workflow needs it
-        return {"name": self.tool_name, "description": spec["description"], "inputSchema": {"json": self._schema}}
+        return self._inputs.spec
 
-    @cached_property
-    def _validator(self) -> Any:
-        import jsonschema  # noqa: PLC0415 (comes with Strands, and is not there without)
-
-        kind = jsonschema.validators.validator_for(self._schema, default=jsonschema.Draft202012Validator)
-        try:
-            kind.check_schema(self._schema)
-        except jsonschema.SchemaError as error:
-            raise AgentDefinitionError(f"tool {self.tool_name}: its schema is not valid: {error.message}") from error
-        return kind(self._schema)
+    def adopt(self, built: Tool) -> None:
+        if isinstance(built, StrandsTool):
+            self._inputs = built._inputs
 
     @property
     def is_async(self) -> bool:
         return True
 
     def canonical_input(self, raw: Any) -> JsonObject:
-        """The input with the schema's defaults filled in; no value is turned into another type."""
-        if not isinstance(raw, dict):
-            raise ToolInputError(
-                f"the input of {self.tool_name} must be an object, not {type(raw).__name__}: {raw!r:.200}"
-            )
-        try:
-            check_json(raw, "input")
-        except TypeError as error:
-            raise ToolInputError(f"the input of {self.tool_name} is not JSON: {error}") from error
-        given = {name: value for name, value in raw.items() if not self._left_out(name, value)}
-        faults = "; ".join(f"{fault.json_path}: {fault.message}" for fault in self._validator.iter_errors(given))
-        if faults:
-            raise ToolInputError(f"the input of {self.tool_name} does not fit its schema: {faults}")
-        properties = self._schema.get("properties", {})
-        unknown = sorted(set(given) - set(properties))
-        if unknown and not self._schema.get("additionalProperties"):
-            raise ToolInputError(f"the input of {self.tool_name} has no parameter {', '.join(unknown)}")
-        defaults = {name: part["default"] for name, part in properties.items() if part.get("default") is not None}
-        return {**copy.deepcopy(defaults), **given}
+        return self._inputs.canonical_input(raw)
 
-    def _left_out(self, name: str, value: Any) -> bool:
-        """True for null where null is the default: Strands says "string" of a parameter that may be left out,
-        and neither its schema nor its tool then takes the null."""
-        part = self._schema.get("properties", {}).get(name, {})
-        return value is None and "default" in part and part["default"] is None
+    @cached_property
+    def _inputs(self) -> CompiledTool | SchemaInputs:
+        """What validates the input: the function's own signature where it can be seen, else the schema."""
+        spec = self._tool.tool_spec
+        description, schema = spec["description"], spec["inputSchema"].get("json", spec["inputSchema"])
+        function = getattr(self._tool, "__wrapped__", None)
+        if not inspect.isroutine(function):
+            return SchemaInputs(self.tool_name, description, schema)
+        named = schema.get("properties", {})
+        special = frozenset(name for name in inspect.signature(function).parameters if name not in named)
+        # A default may stand in the code and not in the schema: the signature knows every value that will run.
+        return compile_tool(function, name=self.tool_name, description=description, input_schema=schema, skip=special)
+
+    @cached_property
+    def _null_by_default(self) -> frozenset[str]:
+        """Parameters that Strands' own validation takes left out and not as null."""
+        function = getattr(self._tool, "__wrapped__", None)
+        if not inspect.isroutine(function):
+            return frozenset()
+        parameters = inspect.signature(function).parameters.values()
+        return frozenset(parameter.name for parameter in parameters if parameter.default is None)
 
     async def invoke(self, canonical: JsonObject, context: ToolContext) -> Any:
         """Run the tool; its body may ask through Strands' `tool_context.interrupt`."""
-        use = {**context.tool_use, "input": copy.deepcopy(canonical)}
+        left_out = {name for name, value in canonical.items() if value is None and name in self._null_by_default}
+        given = {name: value for name, value in copy.deepcopy(canonical).items() if name not in left_out}
+        use = {**context.tool_use, "input": given}
         state = {**context.invocation_state, "agent": context.agent}
         result: Any = None
         async for event in self._tool.stream(use, state, _tool_context=_StrandsContext(context)):

@@ -30,8 +30,8 @@ async def failure(error: Exception) -> ApplicationError:
     ("error", "kind"),
     [
         (errors.ModelThrottledException("slow down"), "ModelThrottledException"),
-        (ConnectionRefusedError("no"), "ModelError"),
-        (TimeoutError("late"), "ModelError"),
+        (ConnectionRefusedError("no"), "ModelUnavailableError"),
+        (TimeoutError("late"), "ModelUnavailableError"),
     ],
 )
 async def test_what_may_pass_is_retried(error, kind):
@@ -49,6 +49,7 @@ async def test_what_may_pass_is_retried(error, kind):
         errors.MaxTokensReachedException("cut"),
         errors.ModelError("plain"),
         ValueError("odd"),
+        FileNotFoundError("no such file"),
     ],
 )
 async def test_what_a_retry_can_not_help_is_not_retried(error):

@@ -45,6 +45,8 @@ def test_what_clients_send_and_get_fits():
         {"interruptResponse": {"interruptId": "", "response": "y"}},
         {"interruptResponse": {"interruptId": "a", "response": "y", "digest": 3}},
         {"interruptResponse": {"interruptId": "a", "response": "y", "responder": "ada"}},
+        {"interruptResponse": {"interruptId": "a", "response": "y"}, "digest": 3},
+        {"interruptResponse": {"interruptId": "a", "response": "y"}, "responder": "ada"},
         {"response": "y"},
         "y",
     ],

@@ -1,9 +1,11 @@
 """Tools of Strands as they are: functions under its `@tool`, and three of `strands-agents-tools`."""
 
 import json
+import types
 
 import pytest
 import strands
+from pydantic import BaseModel, Field
 from strands_tools import calculator, environment, file_read
 from tests.core.driving import reply
 
@@ -69,28 +71,131 @@ def test_a_function_of_strands_runs_with_its_defaults():
 
 @pytest.mark.parametrize("note", [{}, {"note": None}])
 def test_defaults_are_filled_in_before_a_person_signs(note):
-    """A null that means "left out" is left out; and what was filled in once is taken again as it is."""
+    """What was filled in once is taken again as it is."""
     [tool] = Agent(tools=[send]).tool_registry
-    filled = tool.canonical_input({"to": "Ada", "amount": 3, **note})
-    assert filled == {"to": "Ada", "amount": 3, "tags": ["a"]}
+    filled = tool.canonical_input({"to": "Ada", "amount": "3", **note})
+    assert filled == {"to": "Ada", "amount": 3, "note": None, "tags": ["a"]}
     assert tool.canonical_input(filled) == filled
+
+
+class Options(BaseModel):
+    """A default that no JSON schema shows, and one that does."""
+
+    force: bool = True
+    targets: list[str] = Field(default_factory=lambda: ["everything"])
+
+
+def test_no_value_runs_that_was_not_shown():
+    """Defaults deep in an input, and those that a schema does not tell, are filled in too."""
+    ran = []
+
+    @strands.tool
+    def purge(options: Options, limit: str = None) -> str:  # noqa: RUF013 (as people write it)
+        """Purge."""
+        ran.append([Options.model_validate(options), limit])
+        return "purged"
+
+    agent, _ = run([purge], ("purge", {"options": {}}))
+    [tool] = agent.tool_registry
+    assert tool.canonical_input({"options": {}}) == {
+        "options": {"force": True, "targets": ["everything"]},
+        "limit": None,
+    }
+    assert results(agent) == [("success", "purged")]
+    assert ran == [[Options(force=True, targets=["everything"]), None]]
 
 
 @pytest.mark.parametrize(
     ("given", "said"),
     [
         ("text", "must be an object"),
-        ({"to": "Ada"}, "'amount' is a required property"),
-        ({"to": "Ada", "amount": "3"}, r"\$\.amount: '3' is not of type 'integer'"),
-        ({"to": "Ada", "amount": 3, "fee": 1}, "no parameter fee"),
-        ({"to": "Ada", "amount": 3, "note": 5}, r"\$\.note"),
+        ({"to": "Ada"}, "amount: Field required"),
+        ({"to": "Ada", "amount": "many"}, "amount: Input should be a valid integer"),
+        ({"to": "Ada", "amount": 3, "note": 5}, "note: Input should be a valid string"),
     ],
 )
-def test_an_input_that_does_not_fit_the_schema_is_refused_by_name(given, said):
-    """No value is turned into another type: the person signs what will run."""
+def test_an_input_that_does_not_fit_is_refused_by_name(given, said):
+    """As for a tool of our own."""
     [tool] = Agent(tools=[send]).tool_registry
     with pytest.raises(ToolInputError, match=said):
         tool.canonical_input(given)
+
+
+SCHEMA = {
+    "type": "object",
+    "properties": {
+        "path": {"type": "string"},
+        "mode": {"$ref": "#/$defs/mode"},
+        "where": {"anyOf": [{"type": "integer"}, {"$ref": "#/$defs/place"}]},
+        "steps": {"type": "array", "items": {"$ref": "#/$defs/place"}},
+        "hint": {"type": "string", "default": None},
+        "free": True,
+    },
+    "required": ["path"],
+    "$defs": {
+        "mode": {"enum": ["read", "wipe"], "default": "wipe"},
+        "place": {
+            "type": "object",
+            "properties": {"disk": {"type": "string", "default": "sda"}, "deep": {"$ref": "#/$defs/place"}},
+        },
+    },
+}
+
+
+def module_tool(schema):
+    """A module of Strands with a TOOL_SPEC, and what its function was called with."""
+    called = []
+    module = types.ModuleType("tests.fake_tools.erase")
+    module.TOOL_SPEC = {"name": "erase", "description": "Erase.", "inputSchema": {"json": schema}}  # type: ignore[attr-defined]
+
+    def erase(tool, **kwargs):
+        called.append(tool["input"])
+        return {"toolUseId": tool["toolUseId"], "status": "success", "content": [{"text": "erased"}]}
+
+    module.erase = erase  # type: ignore[attr-defined]
+    return module, called
+
+
+def test_defaults_of_a_schema_are_filled_in_at_every_depth():
+    """Behind references, in alternatives and in lists: the person sees what the module's function gets."""
+    module, called = module_tool(SCHEMA)
+    given = {"path": "/x", "where": {}, "steps": [{}, {"deep": {}}], "hint": None, "free": [1]}
+    agent, _ = run([module], ("erase", given))
+    wanted = {
+        "path": "/x",
+        "mode": "wipe",
+        "where": {"disk": "sda"},
+        "steps": [{"disk": "sda"}, {"disk": "sda", "deep": {"disk": "sda"}}],
+        "free": [1],
+    }
+    [tool] = agent.tool_registry
+    assert tool.canonical_input(given) == wanted
+    assert tool.canonical_input(wanted) == wanted
+    assert called == [wanted]
+
+
+@pytest.mark.parametrize(
+    ("given", "said"),
+    [
+        ("text", "must be an object"),
+        ({}, "'path' is a required property"),
+        ({"path": 3}, r"\$\.path: 3 is not of type 'string'"),
+        ({"path": "a", "mode": "burn"}, r"\$\.mode"),
+        ({"path": "a", "fee": 1}, "no parameter fee"),
+    ],
+)
+def test_an_input_that_does_not_fit_a_schema_is_refused_by_name(given, said):
+    """No value is turned into another type where only a schema is known."""
+    [tool] = Agent(tools=[module_tool(SCHEMA)[0]]).tool_registry
+    with pytest.raises(ToolInputError, match=said):
+        tool.canonical_input(given)
+
+
+def test_a_schema_that_is_none_is_refused_when_the_agent_is_loaded():
+    """By the tool's name, and not in the first session."""
+    [tool] = Agent(tools=[module_tool({"type": "nonsense"})[0]]).tool_registry
+    with pytest.raises(AgentDefinitionError, match="tool erase: its schema is not valid"):
+        assert tool.tool_spec
 
 
 def test_what_a_function_raises_is_an_error_result_with_strands_words():

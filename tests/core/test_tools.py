@@ -356,3 +356,15 @@ def test_what_is_not_a_tool():
     """A plain function is refused with the remedy."""
     with pytest.raises(AgentDefinitionError, match="@tool"):
         Agent(tools=[lambda x: x])
+
+
+def test_a_parameter_whose_default_is_none_may_be_none():
+    """`x: str = None` is how people write it; what was filled in once is valid again."""
+
+    @tool
+    def find(name: str = None) -> str:  # noqa: RUF013 (as people write it)
+        """Find."""
+        return f"found {name}"
+
+    filled = find.canonical_input({})
+    assert filled == find.canonical_input(filled) == {"name": None}

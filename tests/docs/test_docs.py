@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from countersign.agent_core import errors
 from countersign.agent_core.answers import REFUSAL_CODES
 from countersign.agent_core.wire import Question, SessionOptions, SessionResult
 
@@ -19,6 +20,15 @@ ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(ROOT.glob("docs/**/*.md"))
 
 _BLOCK = re.compile(r"^```(?P<mark>[^\n`]*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
+ENDS_NO_TURN = {
+    "CountersignError", "ToolError",  # bases
+    "EventLoopException", "CallbackError",  # wrap what is named instead
+    "ToolInputError",  # a result for the model
+    "AnswerRefused",  # its code is named instead
+    "ConcurrencyException",  # in-process only
+}  # fmt: skip
+"""Errors of `agent_core.errors` that no session fails with."""
+
 _LINK = re.compile(r"\]\((?P<target>[^)\s]+)\)")
 
 
@@ -48,6 +58,9 @@ def test_python_blocks_run(page: Path):
     namespace: dict[str, Any] = {"__name__": f"docs_{page.stem}"}
     for line, text in blocks(page, "python", "python replace"):
         exec(compiled(page, line, text), namespace)
+    for name, value in list(namespace.items()):
+        if name.startswith("test_"):  # a page may show a test; it holds, too
+            value()
 
 
 @pytest.mark.parametrize("page", [page for page in PAGES if blocks(page, "python no-run")], ids=named)
@@ -93,6 +106,14 @@ def test_wire_contract_lists_every_refusal_code_with_its_meaning():
     listed = {code: meaning for code, meaning in rows.items() if code not in ("answer", "invoke", "close")}
     assert listed.keys() == REFUSAL_CODES.keys()
     assert all(meaning.startswith(REFUSAL_CODES[code]) for code, meaning in listed.items())
+
+
+def test_wire_contract_lists_every_error_that_ends_a_turn():
+    """A client's author finds the type of each failure that Countersign names itself."""
+    named_there = set(re.findall(r"`(\w+)`", section("## Failures", "the name of any other exception")))
+    ours = {name for name, kind in vars(errors).items() if isinstance(kind, type) and name != "Any"}
+    assert ours - ENDS_NO_TURN <= named_there
+    assert not ENDS_NO_TURN & named_there
 
 
 @pytest.mark.parametrize(

@@ -25,6 +25,8 @@ WALKS = ["README.md", "docs/tutorial.md"]
 PYTHON = {"python", "python no-run", "python replace"}
 SHELL = {"shell", "shell background", "shell no-run", "shell wait-for-reload"}
 READY = "countersign worker ready"
+OWN_ONLY = 'pkill() { command pkill --parent "$DEV_PID" "$@"; }\n'
+"""Keeps a page's pkill to what this test's `dev` has started: others may follow the page on this machine, too."""
 
 _BLOCK = re.compile(r"(?P<before>[^\n]*)\n\n```(?P<mark>[^\n`]*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
 _FILE = re.compile(r"`(\w+\.py)`[^`]*:$")
@@ -78,6 +80,7 @@ class Reader:
             self.first_terminal = subprocess.Popen(
                 ["bash", "-c", command], cwd=self.folder, env=self.environment, stdout=log, stderr=log
             )
+        self.environment["DEV_PID"] = str(self.first_terminal.pid)
         self._until_ready_again()
 
     def _log(self) -> str:
@@ -95,7 +98,7 @@ class Reader:
 
     def _run(self, text: str) -> None:
         done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", text],
+            ["bash", "-euo", "pipefail", "-c", OWN_ONLY + text],
             cwd=self.folder,
             env=self.environment,
             capture_output=True,

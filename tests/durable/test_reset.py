@@ -86,6 +86,7 @@ async def test_a_cycle_that_is_reset_runs_no_call_again(lab):
         if event.event_type == EventType.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED
     ]
     temporal = await Client.connect(lab.address, data_converter=pydantic_data_converter)
+    assert len(children) > 1
     for child in children[1:]:
         await reset(lab, child, 0)
         try:
