@@ -191,10 +191,10 @@ class AgentClient:
         return listed_sessions(self.temporal, agent, statuses, asking=asking, limit=limit)
 
     def watch(self, agent: str | None = None, *, every: timedelta = timedelta(seconds=1)) -> AsyncIterator[FleetView]:
-        """Look at all sessions that have not ended again and again, for ever; as `sessions` does.
+        """Look at the sessions that have not ended again and again, for ever; as `sessions` does, at most 500.
 
         Args:
             agent: Only sessions of that agent.
-            every: Pause between two looks.
+            every: Pause between two looks; up to four times that while nothing changes.
         """
         return watched(self.temporal, agent, every)

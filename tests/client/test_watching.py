@@ -8,13 +8,13 @@ import signal
 import sys
 import termios
 import uuid
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from tests.client.test_sessions import SOON
 
 from countersign.agent_client import SessionNotFoundError, SessionSummary
-from countersign.agent_client.fleet import changed
+from countersign.agent_client.fleet import changed, watched
 
 COMMAND = [sys.executable, "-c", "from countersign.agent_client.cli import main; main()"]
 SHOW_CURSOR = "\x1b[?25h"
@@ -188,3 +188,20 @@ def test_a_session_counts_as_changed_by_its_status_and_its_questions():
     before = {name: summary(name, "waiting", "int-1") for name in "abc"}
     now = {"a": summary("a", "waiting", "int-1"), "b": summary("b", "waiting", "int-2"), "c": summary("c", "running")}
     assert [session.session_id for session in changed(before, {**now, "d": summary("d", "idle")})] == ["b", "c", "d"]
+
+
+async def test_of_many_sessions_the_newest_are_watched_and_it_says_so(unserved):
+    """One that was crowded out has not ended; one that has is told."""
+    agent = f"agent-{uuid.uuid4().hex[:8]}"
+    first, second = [await unserved.start(agent, "x") for _ in range(2)]
+    told = {}
+    async with asyncio.timeout(30):
+        async for view in watched(unserved.temporal, agent, timedelta(seconds=0.1), most=1):
+            assert len(view.sessions) <= 1
+            told.update({session.session_id: session.status for session in view.changes})
+            if view.left_out and told.get(second.id) == "running":
+                await second.terminate("test")
+            if told.get(second.id) == "terminated" and [one.session_id for one in view.sessions] == [first.id]:
+                break
+    assert told == {first.id: "running", second.id: "terminated"}
+    await first.terminate("test")
