@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from countersign.agent_client.cli.options import Address, AsJson, Namespace, Profile, TaskQueue
-from countersign.agent_client.cli.running import FAILED, UNREACHABLE, exit_code, leave
+from countersign.agent_client.cli.running import FAILED, UNREACHABLE, leaving
 from countersign.agent_client.cli.terminal import print_json
 from countersign.agent_client.shell import DEFAULT_TASK_QUEUE
 from countersign.agent_core.visible import visible
@@ -43,13 +43,8 @@ def doctor(
     given = {"address": address, "namespace": namespace, "profile": profile}
     sources = {name: (value, _source(context, name)) for name, value in given.items()}
     modules = [name.strip() for item in agents or [] for name in item.split(",") if name.strip()]
-    try:
+    with leaving(as_json):
         checks = asyncio.run(_examined(sources, task_queue, modules))
-    except Exception as error:
-        code = exit_code(error)
-        if code is None:
-            raise
-        leave(error, code, as_json)
     if as_json:
         from countersign.agent_client.health import overall
 
