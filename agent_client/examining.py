@@ -37,7 +37,7 @@ from countersign.agent_client.health import (
 from countersign.agent_client.listing import quoted
 from countersign.agent_client.sending import within
 from countersign.agent_client.shell import word
-from countersign.agent_client.translation import server_trouble
+from countersign.agent_client.translation import server_trouble, worker_fails
 from countersign.agent_client.workers import Poller, pollers
 from countersign.agent_core.wire import SEARCH_PENDING, SESSION_WORKFLOW, STATUS_QUERY
 
@@ -131,9 +131,11 @@ async def _attributes(client: Client) -> Check:
         listed = await client.operator_service.list_search_attributes(request, timeout=_RPC)
     except RPCError as error:
         return Check(
-            "search attributes", "warning", f"the server does not list them ({error.message})",
+            "search attributes",
+            "warning",
+            f"the server does not list them ({error.message})",
             "sessions may run without them; whoever runs the server can check",
-        )  # fmt: skip
+        )
     wanted = {name: _type(kind) for name, kind in ATTRIBUTES.items()}
     present = {name: _type(kind) for name, kind in listed.custom_attributes.items() if name in wanted}
     return attributes_check(client.namespace, wanted, present)
@@ -181,7 +183,12 @@ async def _sessions(client: Client, queue: str) -> Check:
         query = partial(client.get_workflow_handle(session.id).query, STATUS_QUERY, {}, rpc_timeout=_RPC)
         try:
             await within(_ANSWER_S, query)
-        except (RPCError, TimeoutError):
+        except (RPCError, TimeoutError) as error:
+            if isinstance(error, RPCError) and worker_fails(error):
+                found = f"its worker fails on session {session.id!r} (workflow task in failed state)"
+                return Check(
+                    "sessions", "failure", found, f"for the cause: temporal workflow show -w {word(session.id)}"
+                )
             return waiting_check(queue, count, waiting, False)
         except Exception as error:
             return Check("sessions", "failure", f"session {session.id!r} can't say how it is: {error}")
@@ -192,10 +199,15 @@ async def _sessions(client: Client, queue: str) -> Check:
 async def agents_check(modules: Sequence[str]) -> Check:
     """Whether agent modules load, in a process of their own and from the current folder, as in a worker."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", _LOAD, *modules,
-        cwd=os.getcwd(), stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+        sys.executable,
+        "-c",
+        _LOAD,
+        *modules,
+        cwd=os.getcwd(),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
     try:
         said, complained = await asyncio.wait_for(process.communicate(), _IMPORT_S)
     except TimeoutError:

@@ -59,9 +59,11 @@ def namespace_check(namespace: str, retention: timedelta) -> Check:
     if retention >= SHORT_RETENTION:
         return Check("namespace", "ok", found)
     return Check(
-        "namespace", "warning", found,
+        "namespace",
+        "warning",
+        found,
         f"ended sessions vanish soon: temporal operator namespace update --retention 72h -n {word(namespace)}",
-    )  # fmt: skip
+    )
 
 
 def attributes_check(namespace: str, wanted: Mapping[str, str], present: Mapping[str, str]) -> Check:
@@ -118,9 +120,11 @@ def waiting_check(queue: str, running: int, waiting: int, answered: bool | None)
     if answered is not False:
         return Check("sessions", "ok", found)
     return Check(
-        "sessions", "failure", f"{found}, and no worker answers for them",
+        "sessions",
+        "failure",
+        f"{found}, and no worker answers for them",
         f"they are safe, their answers are kept, and they go on when a worker runs; {how_to_start(queue)}",
-    )  # fmt: skip
+    )
 
 
 def deployment_check(deployment: str, builds: Sequence[str], current: str) -> Check:
@@ -143,9 +147,11 @@ def deployment_check(deployment: str, builds: Sequence[str], current: str) -> Ch
         )
     if current not in builds:
         return Check(
-            "deployment", "failure", f"{deployment!r}: build {current!r} is current, but only {polling} poll",
+            "deployment",
+            "failure",
+            f"{deployment!r}: build {current!r} is current, but only {polling} poll",
             f"start a worker of build {current}, or: {promote}",
-        )  # fmt: skip
+        )
     return Check("deployment", "ok", f"{deployment!r}: build {current!r} is current and polls")
 
 

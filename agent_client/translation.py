@@ -47,6 +47,11 @@ _TASK_FAILS = "task in failed state"
 """In the server's words for a query that it does not pass on, because the worker fails on that session."""
 
 
+def worker_fails(error: RPCError) -> bool:
+    """True for a query that a session can't answer because its worker fails on it."""
+    return error.status == RPCStatusCode.FAILED_PRECONDITION and _TASK_FAILS in error.message.lower()
+
+
 def is_transient(error: BaseException) -> bool:
     """True if the very same request may be sent again with hope: no reply, or a lost update."""
     if isinstance(error, WorkflowUpdateRPCTimeoutOrCancelledError):
@@ -127,7 +132,7 @@ async def _unanswered(error: RPCError, client: Client, session_id: str) -> Clien
         return other
     if error.status != RPCStatusCode.FAILED_PRECONDITION:
         return no_answer(seen)
-    return task_fails(seen) if _TASK_FAILS in error.message.lower() else no_worker(seen)
+    return task_fails(seen) if worker_fails(error) else no_worker(seen)
 
 
 async def described(client: Client, session_id: str) -> WorkflowExecutionDescription:

@@ -2,6 +2,7 @@
 
 Commands parse, call the client and print; what there is to decide of a session, `agent_client`
 decides. Temporal's client is imported when a command connects, so that help comes at once.
+The signature of a command is the list of its options: that is why some are long.
 """
 
 import contextlib

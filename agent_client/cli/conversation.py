@@ -190,7 +190,7 @@ class Conversation:
             earlier = command("show", self._link.session.id)
             self._terminal.say(f"  … {skipped} earlier messages: {earlier}", "dim")
         self._shown = message["index"] + 1
-        text = "\n".join(block.get("text", "") for block in message["content"])
+        text = "\n".join(block["text"] for block in message["content"] if block.get("text"))
         if message["role"] == "user" and text in self._own_prompts:
             self._own_prompts.remove(text)  # it stands above, where it was typed
             return

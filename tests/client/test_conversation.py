@@ -40,6 +40,7 @@ async def test_what_follows_the_first_of_two_questions_is_asked_too(served):
     await talk(served, wished(served, prompt="delete a b"), terminal)
     assert terminal.asked == ["answer> ", "answer> ", "you> "]
     assert "deleted a; refused: {'go': False}" in terminal.shown()
+    assert terminal.said.count("asker") == 1  # once it spoke; its calls say that they are its
     assert terminal.said[-1].endswith("is closed")
 
 

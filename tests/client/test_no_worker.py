@@ -67,13 +67,15 @@ class Broken:
         raise RuntimeError("a bug")
 
 
-async def test_a_session_on_which_its_worker_fails_is_not_said_to_have_none(unserved):
+async def test_a_session_on_which_its_worker_fails_is_not_said_to_have_none(unserved, shell):
     """Starting another one would not help; the cause stands in the history."""
     temporal, queue = unserved.temporal, unserved.task_queue
     async with Worker(temporal, task_queue=queue, workflows=[Broken], workflow_runner=UnsandboxedWorkflowRunner()):
         session = await unserved.start("asker", "hello", session_id=f"{queue}-a;b")
         async with asyncio.timeout(30):
             while "fails on it" not in (said := await no_worker_says(session)):
+                await asyncio.sleep(0.1)
+            while "fails on session" not in (await shell("doctor", "--task-queue", queue, code=1)).stdout:
                 await asyncio.sleep(0.1)
     assert f"temporal workflow show -w '{session.id}'" in said
     assert "start one" not in said
