@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from countersign.agent_client.cli.cards import inline_card
+from countersign.agent_client.cli.cards import inline_card, question_card
 from countersign.agent_client.cli.chat_view import meaning, offer, turn_end
 from countersign.agent_client.cli.messages import Transcript
 from countersign.agent_client.cli.terminal import visible_lines
@@ -75,6 +75,13 @@ def test_a_card_hides_nothing_and_no_foreign_text_begins_a_line():
     assert "x" * 100 + "\\u202e" in "".join(line[6:] for line in bars)
     assert "    │ answer> y\\u001b[2J" in shown
     assert not any(line.startswith("answer>") for line in shown.split("\n"))
+
+
+def test_what_is_signed_looks_the_same_in_a_card_and_in_a_conversation():
+    """Calls and reason, with the same cuts; head and foot are their own."""
+    asked = question(reason={"why": "y" * 60})
+    inline = inline_card(asked, NOW, 40).split("\n")[1:]
+    assert question_card("s", asked, NOW, width=40).split("\n")[1 : len(inline) + 1] == inline
 
 
 def test_prose_is_cut_between_words_and_wide_letters_count_twice():

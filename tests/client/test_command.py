@@ -122,6 +122,10 @@ class Session(SessionReader):
         """Its questions."""
         return list(self._questions)
 
+    async def audit(self):
+        """Nothing is known of others."""
+        return []
+
 
 async def chosen(client, *choice):
     """The questions that a choice means."""
@@ -150,6 +154,22 @@ async def test_a_question_that_changed_since_it_was_shown_is_not_answered():
     with pytest.raises(AnswerRefused, match="not the one you saw"):
         await chosen(Session(question()), "s", "int-1", False, "b" * 16)
     assert await chosen(Session(question()), "s", "int-1", False, "A" * 16)
+
+
+@pytest.mark.parametrize(
+    "choice", [("$(id)", "int-1", False, "b" * 16), ("$(id)", None, False, None), ("$(id)", "int-9", False, None)]
+)
+async def test_a_refusal_proposes_a_command_that_can_be_pasted(choice):
+    """Anybody may have chosen the session's id."""
+    client = Session(question()) if choice[1] else Session()
+    client.id = choice[0]
+    with pytest.raises(AnswerRefused, match=r"countersign (show|interrupts) '\$\(id\)'"):
+        await chosen(client, *choice)
+
+
+def test_an_id_in_use_is_quoted_too():
+    """It came from whoever started that session."""
+    assert str(SessionExistsError("a;id")).endswith("countersign show 'a;id'")
 
 
 async def test_a_short_beginning_of_a_digest_binds_nothing():
