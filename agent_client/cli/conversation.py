@@ -8,7 +8,7 @@ from countersign.agent_client.cli import chat_view
 from countersign.agent_client.cli.chat_asking import CLOSE, COMMANDS, LEAVE, Asker, like_a_command
 from countersign.agent_client.cli.chat_line import InterruptedLineError, Terminal
 from countersign.agent_client.cli.chat_link import LeavingError, Link
-from countersign.agent_client.cli.events import event_text
+from countersign.agent_client.cli.event_text import event_text
 from countersign.agent_client.cli.messages import Transcript
 from countersign.agent_client.cli.running import UsageError
 from countersign.agent_client.client import AgentClient

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from countersign.agent_client.cli.events import event_text
+from countersign.agent_client.cli.event_text import event_text
 from countersign.agent_client.cli.messages import Transcript
 from countersign.agent_client.cli.options import Address, Agent, Namespace, Profile, SessionOrAll
 from countersign.agent_client.cli.running import FAILED, Connection, UsageError, run
