@@ -69,6 +69,7 @@ class Link:
     async def _next(self) -> SessionEvent:
         if self._coming is None:
             self._coming = asyncio.ensure_future(anext(self._events))
+            self._coming.add_done_callback(_seen)
         await asyncio.wait({self._coming})  # cancelled, it leaves the future alone, and with it the stream
         coming, self._coming = self._coming, None
         return coming.result()
@@ -167,3 +168,9 @@ class Link:
             if not task.done():
                 task.cancel()
                 await asyncio.wait({task})
+
+
+def _seen(event: "asyncio.Future[SessionEvent]") -> None:
+    """One whose person has left is no error that nobody saw."""
+    if not event.cancelled():
+        event.exception()

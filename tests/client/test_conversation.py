@@ -1,11 +1,13 @@
 """A conversation without a terminal: what it says, asks and sends, with a real session at the other end."""
 
 import asyncio
+import uuid
 
 import pytest
 from tests.client.fake_terminal import CTRL_D, FakeTerminal
 from tests.client.test_sessions import SOON
 
+from countersign.agent_client.cli import conversation
 from countersign.agent_client.cli.conversation import Conversation, Wish
 from countersign.agent_client.errors import NoWorkerError, SessionEndedError
 from countersign.agent_client.events import followed
@@ -108,6 +110,19 @@ async def test_an_outage_between_two_queries_loses_no_message(served):
                 break
     assert kinds == ["away", "back", "message", "message", "status"]
     await session.close()
+
+
+async def test_an_outage_is_told_once_and_the_chat_goes_on(served, monkeypatch):
+    """With everything that was said meanwhile."""
+    wavering = Wavering(served.temporal, f"wavering-{uuid.uuid4().hex[:8]}")
+    wavering.times = 2
+    monkeypatch.setattr(served, "session", lambda session_id: wavering)
+    monkeypatch.setattr(conversation, "new_session_id", lambda agent: wavering.id)
+    terminal = FakeTerminal("/close")
+    await talk(served, wished(served, prompt="hello"), terminal)
+    told = [text.strip() for text in terminal.said if text.startswith("  *")]
+    assert told == ["* no worker answers; waiting", "* it answers again"]
+    assert "you said: hello" in terminal.shown()
 
 
 async def until(condition, talking):
