@@ -9,6 +9,7 @@ from temporalio.exceptions import ApplicationError
 
 from countersign.activities.heartbeats import heartbeats
 from countersign.activities.providers import model_from
+from countersign.activities.providers.secrets import without_secrets
 from countersign.agent_core.deployment import AgentDeployment
 from countersign.agent_core.errors import AgentDefinitionError, ModelThrottledException, PayloadTooLargeError
 from countersign.agent_core.json_values import json_size
@@ -58,7 +59,8 @@ class ModelActivities:
                 conversation = [message for segment in segments for message in segment]
                 response = await answer(self._models[call.agent], call, conversation, specs)
         except (Exception, SystemExit) as error:  # an exit would end the worker, and then the next one
-            raise _failure(error) from error
+            # Not "from error": the chain would go into the history, and vendors' errors can hold keys.
+            raise _failure(error) from None
         size = json_size(response.model_dump(mode="json"))
         if size > RESPONSE_LIMIT_BYTES:
             too_large = PayloadTooLargeError(
@@ -79,7 +81,7 @@ def _failure(error: BaseException) -> ApplicationError:
     """A model's error as it travels: under its own name, with the pause that the service asks for."""
     asked_s = error.retry_after_s if isinstance(error, ModelThrottledException) else None
     return ApplicationError(
-        str(error),
+        without_secrets(str(error)),
         type=type(error).__name__,
         non_retryable=not isinstance(error, RETRYABLE),
         next_retry_delay=None if asked_s is None else timedelta(seconds=asked_s),

@@ -81,6 +81,16 @@ def is_refusal(response: Any, answers: JsonObject | None = None) -> bool:
     return False
 
 
+def is_denial(response: Any, answers: JsonObject) -> bool:
+    """True if an answer is the question's own word for "deny", alone or with words after it ("n: too expensive")."""
+    if "deny" not in answers:
+        return False
+    deny = answers["deny"]
+    if canonical_json(deny) == canonical_json(response):
+        return True
+    return isinstance(deny, str) and isinstance(response, str) and response.strip().startswith(f"{deny}:")
+
+
 def call_digest(tool: str, canonical_input: Any) -> str:
     """Digest of one call: what is bound to an approval and checked before the tool runs."""
     return digest({"tool": tool, "input": canonical_input})

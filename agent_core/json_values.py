@@ -55,7 +55,7 @@ def check_json(value: object, what: str) -> None:
         )
 
 
-MAX_DEPTH = 200
+MAX_DEPTH = 100
 """Levels of nesting that are taken; Python's own JSON code gives up at a few hundred more."""
 
 

@@ -1,13 +1,14 @@
 """The model port, and how a stream of events becomes a message."""
 
 import json
+import math
 from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Callable, Sequence
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 
-from countersign.agent_core.errors import ModelError, ModelThrottledException, ModelUnavailableError
-from countersign.agent_core.json_values import JsonObject
-from countersign.agent_core.messages import ContentBlock, Message, add_usage, no_usage
+from countersign.agent_core.errors import ModelThrottledException, ModelUnavailableError
+from countersign.agent_core.json_values import JsonObject, check_json
+from countersign.agent_core.messages import ContentBlock, Message, Usage, add_usage, no_usage
 from countersign.agent_core.tools.schema import ToolSpec
 from countersign.agent_core.wire import ModelCall, ModelResponse
 
@@ -88,7 +89,7 @@ async def collect(stream: AsyncIterable[StreamEvent], on_event: Callable[[], Non
         on_event: Called after each event, for heartbeats.
 
     Raises:
-        ModelError: If the stream ends without saying why it stopped.
+        ModelUnavailableError: If the stream ends without saying why it stopped.
     """
     content: list[ContentBlock] = []
     block: dict[str, Any] = {}
@@ -101,18 +102,18 @@ async def collect(stream: AsyncIterable[StreamEvent], on_event: Callable[[], Non
         elif "contentBlockDelta" in event:
             _add_delta(block, event["contentBlockDelta"]["delta"])
         elif "contentBlockStop" in event:
-            content.append(_sendable(_close_block(block)))
+            content.append(_sendable(_close_block(block, len(content))))
             block = {}
         elif "messageStop" in event:
             stop_reason = event["messageStop"]["stopReason"]
         elif "metadata" in event:
-            usage = add_usage(usage, event["metadata"].get("usage") or no_usage())
-            latency_ms += int((event["metadata"].get("metrics") or {}).get("latencyMs", 0))
+            usage = add_usage(usage, _counted(event["metadata"].get("usage")))
+            latency_ms += _number((event["metadata"].get("metrics") or {}).get("latencyMs"))
         elif "redactContent" in event:
             instead = event["redactContent"].get("redactAssistantContentMessage")
             content = content if instead is None else [{"text": instead}]
     if stop_reason is None:
-        raise ModelError("the model's stream ended without a stop reason; the answer may be cut off")
+        raise ModelUnavailableError("the model's stream ended without a stop reason; the answer may be cut off")
     message: Message = {"role": "assistant", "content": content}
     if stop_reason == "end_turn" and any("toolUse" in part for part in content):
         stop_reason = "tool_use"
@@ -123,8 +124,8 @@ def _add_delta(block: dict[str, Any], delta: dict[str, Any]) -> None:
     if "text" in delta:
         block["text"] = block.get("text", "") + delta["text"]
     elif "toolUse" in delta:
-        use = block.setdefault("toolUse", {})
-        use["input"] = use.get("input", "") + delta["toolUse"].get("input", "")
+        use, part = block.setdefault("toolUse", {}), delta["toolUse"].get("input", "")
+        use["input"] = use.get("input", "") + part if isinstance(part, str) else part
     elif "reasoningContent" in delta:
         reasoning = block.setdefault("reasoningContent", {})
         for key, value in delta["reasoningContent"].items():
@@ -139,8 +140,8 @@ def _add_delta(block: dict[str, Any], delta: dict[str, Any]) -> None:
 
 def _sendable(value: Any) -> Any:
     """A value with its lone surrogates replaced, which a split stream leaves and no channel takes."""
-    if isinstance(value, str):
-        return value.encode("utf-8", "replace").decode("utf-8")
+    if isinstance(value, str):  # two halves of one character may have come in two deltas
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, list):
         return [_sendable(item) for item in value]
     if isinstance(value, dict):
@@ -148,19 +149,39 @@ def _sendable(value: Any) -> Any:
     return value
 
 
-def _close_block(block: dict[str, Any]) -> ContentBlock:
+def _counted(usage: Any) -> Usage:
+    """Token counts of a vendor, whatever it sends: what is no number counts as none."""
+    given = usage if isinstance(usage, dict) else {}
+    return cast(Usage, {**no_usage(), **{name: _number(value) for name, value in given.items()}})
+
+
+def _number(value: Any) -> int:
+    return int(value) if isinstance(value, (int, float)) and math.isfinite(value) else 0
+
+
+def _close_block(block: dict[str, Any], place: int) -> ContentBlock:
     """A finished block; a tool's input arrives as text and is read here."""
     if "citations" in block:
         return {"citationsContent": {"citations": block["citations"], "content": [{"text": block.get("text", "")}]}}
     if "toolUse" not in block:
         return block or {"text": ""}
     use = block["toolUse"]
-    raw = use.get("input", "")
-    if isinstance(raw, str):
-        try:
-            parsed: Any = json.loads(raw) if raw.strip() else {}
-        except ValueError:
-            parsed = raw  # truncated or malformed: stays text, which no tool's schema accepts
-    else:
-        parsed = raw
-    return {"toolUse": {"toolUseId": use.get("toolUseId", ""), "name": use.get("name", ""), "input": parsed}}
+    identifier, name = use.get("toolUseId"), use.get("name")
+    return {
+        "toolUse": {
+            "toolUseId": identifier if isinstance(identifier, str) and identifier else f"call-{place}",
+            "name": name if isinstance(name, str) else "",
+            "input": _input(use.get("input", "")),
+        }
+    }
+
+
+def _input(raw: Any) -> Any:
+    """A tool's input; what is no JSON, or too deep, stays text, which no tool's schema accepts."""
+    text = raw if isinstance(raw, str) else json.dumps(raw)
+    try:
+        parsed: Any = json.loads(text) if text.strip() else {}
+        check_json(parsed, "input")
+    except (ValueError, TypeError, RecursionError):
+        return text
+    return parsed

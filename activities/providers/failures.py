@@ -5,10 +5,12 @@ an HTTP status, a response with headers, a name for a connection that failed.
 """
 
 import email.utils
+import math
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any
 
+from countersign.activities.providers.secrets import without_secrets
 from countersign.agent_core.errors import (
     ContextWindowOverflowException,
     ModelAuthenticationError,
@@ -104,7 +106,7 @@ def _retry_after_s(error: BaseException) -> float | None:
             return None
     except (TypeError, ValueError):
         return None
-    return min(max(wait_s, 0.0), LONGEST_WAIT_S)
+    return min(max(wait_s, 0.0), LONGEST_WAIT_S) if math.isfinite(wait_s) else None
 
 
 def _seconds(text: str) -> float:
@@ -121,4 +123,4 @@ def _seconds(text: str) -> float:
 
 def _words(error: BaseException) -> str:
     kind = type(error).__name__
-    return f"{kind}: {str(error)[:1_000]}" if str(error) else kind
+    return without_secrets(f"{kind}: {str(error)[:1_000]}" if str(error) else kind)

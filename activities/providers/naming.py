@@ -9,6 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from countersign.activities.providers.secrets import without_secrets
 from countersign.agent_core.errors import AgentDefinitionError
 
 SILENCE_S = 300.0
@@ -91,15 +92,10 @@ PROVIDERS: dict[str, Provider] = {
     "litellm": Provider("litellm", "LiteLLMModel", extra="litellm"),
     "mistral": Provider("mistral", "MistralModel", extra="mistral", keys=("MISTRAL_API_KEY",)),
     "llamaapi": Provider("llamaapi", "LlamaAPIModel", extra="llamaapi", keys=("LLAMA_API_KEY",)),
-    "llamacpp": Provider(
-        "llamacpp",
-        "LlamaCppModel",
-        lambda: {"base_url": os.environ.get("LLAMACPP_BASE_URL", "http://localhost:8080")},
-        "strands",
-    ),
     "writer": Provider("writer", "WriterModel", extra="writer", keys=("WRITER_API_KEY",)),
 }
-"""By the word before the colon. SageMaker has no one id for a model: a function makes its model."""
+"""By the word before the colon. SageMaker has no one id for a model: a function makes its model. llama.cpp speaks
+OpenAI's protocol: with its own class a cut stream could pass for a finished one."""
 
 
 def named_model(name: str) -> Any:
@@ -117,10 +113,11 @@ def named_model(name: str) -> Any:
     if provider is None and ("." in word or word == "arn"):
         provider, word, model_id = PROVIDERS["bedrock"], "bedrock", name
     if provider is None:
+        shown, known = without_secrets(name), ", ".join(PROVIDERS)
         raise AgentDefinitionError(
-            f"model {name!r}: no provider {word!r}. Use <provider>:<model id> with one of: {', '.join(PROVIDERS)}"
+            f"model {shown!r}: no provider {without_secrets(word)!r}. Use <provider>:<model id> with one of: {known}"
             if colon
-            else f"model {name!r} names no provider. Use <provider>:<model id>, for instance openai:{name}"
+            else f"model {shown!r} names no provider. Use <provider>:<model id>, for instance openai:{shown}"
         )
     if not model_id:
         raise AgentDefinitionError(f"model {name!r} has no model id; use for instance {word}:<model id>")
@@ -139,6 +136,11 @@ def named_model(name: str) -> Any:
 
 def _check_key(name: str, provider: Provider) -> None:
     """Fail when the worker starts and not in the first session."""
+    for key in (*provider.keys, provider.address):
+        if os.environ.get(key, "") != os.environ.get(key, "").strip():
+            raise AgentDefinitionError(
+                f"model {name!r}: {key} begins or ends with a space or a line break; take it off"
+            )
     if not provider.keys or any(os.environ.get(key) for key in provider.keys):
         return
     if provider.address and os.environ.get(provider.address):

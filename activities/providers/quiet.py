@@ -3,9 +3,13 @@
 Also makes a model of Strands say when its stream was cut, where it would pass for finished.
 """
 
+from collections.abc import Callable
+from collections.abc import Set as AbstractSet
 from typing import Any
 
 from countersign.agent_core.errors import ModelUnavailableError
+
+CUT = "the model's stream was cut off before its end"
 
 
 def without_retries(model: Any) -> None:
@@ -29,23 +33,33 @@ def without_retries(model: Any) -> None:
         events.unregister(f"needs-retry.{service}", unique_id=f"retry-config-{service}")
 
 
-def noticing_cuts(model: Any) -> None:
-    """Make a model on OpenAI's chat protocol fail if its stream ended without a finish reason.
+def noticing_cuts(model: Any) -> bool:
+    """Make a model of Strands fail if its stream ended without the vendor's word for why.
 
     Strands (1.62) takes such a stream for a finished answer, so that half a message, without the
-    calls that would have followed, would pass for the whole.
+    calls that would have followed or with half of their input, would pass for the whole.
 
     Args:
         model: A model of Strands; changed in place.
+
+    Returns:
+        True if its vendor's last event brings the usage, so that a stream without one was cut.
     """
-    if not any(kind.__name__ == "OpenAIModel" for kind in type(model).__mro__) or not model.config.get("stream", True):
-        return
-    format_chunk = model.format_chunk
+    kinds = {kind.__name__ for kind in type(model).__mro__}
+    for name in ("format_chunk", "_format_chunk"):
+        if callable(format_chunk := getattr(model, name, None)):
+            # "end_turn" is Strands' own word there: OpenAI's protocol says "stop", "tool_calls", …
+            nothing: AbstractSet[str | None] = (
+                {None, "end_turn"} if kinds & {"OpenAIModel", "LlamaCppModel"} else {None}
+            )
+            setattr(model, name, _checked(format_chunk, nothing))
+    return "OpenAIResponsesModel" in kinds
 
-    def checked(event: dict[str, Any], **kwargs: Any) -> Any:
-        # The protocol's own words are "stop", "tool_calls", …; this one is Strands' for "none came".
-        if event.get("chunk_type") == "message_stop" and event.get("data") == "end_turn":
-            raise ModelUnavailableError("the model's stream was cut off before its end")
-        return format_chunk(event, **kwargs)
 
-    model.format_chunk = checked
+def _checked(format_chunk: Callable[..., Any], nothing: AbstractSet[str | None]) -> Callable[..., Any]:
+    def checked(event: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(event, dict) and event.get("chunk_type") == "message_stop" and event.get("data") in nothing:
+            raise ModelUnavailableError(CUT)
+        return format_chunk(event, *args, **kwargs)
+
+    return checked

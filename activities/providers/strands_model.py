@@ -10,7 +10,8 @@ from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
 from countersign.activities.providers.failures import as_model_error
-from countersign.activities.providers.quiet import noticing_cuts, without_retries
+from countersign.activities.providers.quiet import CUT, noticing_cuts, without_retries
+from countersign.agent_core.errors import ModelError, ModelUnavailableError
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.messages import Message
 from countersign.agent_core.models import Model, StreamEvent
@@ -29,7 +30,7 @@ class StrandsModel(Model):
 
     def __init__(self, model: Any) -> None:
         without_retries(model)
-        noticing_cuts(model)
+        self._counts_at_the_end = noticing_cuts(model)
         self._model = model
         config = getattr(model, "config", None)
         named = config.get("model_id") if isinstance(config, dict) else None
@@ -46,7 +47,7 @@ class StrandsModel(Model):
         **kwargs: Any,
     ) -> AsyncIterator[StreamEvent]:
         """See `Model.stream`."""
-        began_s = time.monotonic()
+        began_s, counted = time.monotonic(), False
         try:
             async for event in self._model.stream(
                 [_outgoing(message) for message in messages],
@@ -54,9 +55,14 @@ class StrandsModel(Model):
                 system_prompt,
                 invocation_state=dict(invocation_state or {}),
             ):
-                yield _timed(_without_bytes(event), began_s) if isinstance(event, dict) else event
+                counted = counted or "metadata" in event
+                yield _timed(_without_bytes(event), began_s)
+            if self._counts_at_the_end and not counted:
+                raise ModelUnavailableError(CUT)
+        except ModelError:
+            raise
         except Exception as error:
-            raise as_model_error(error, self.name) from error
+            raise as_model_error(error, self.name) from None
 
 
 def _timed(event: StreamEvent, began_s: float) -> StreamEvent:

@@ -20,7 +20,7 @@ from countersign.agent_core.approvals import (
 from countersign.agent_core.cycle.context import CycleContext, cancel_text
 from countersign.agent_core.errors import ToolInputError
 from countersign.agent_core.hooks.events import BeforeToolCallEvent
-from countersign.agent_core.interrupts import approves, call_digest, is_refusal, question_digest
+from countersign.agent_core.interrupts import approves, call_digest, is_denial, is_refusal, question_digest
 from countersign.agent_core.json_values import JsonObject, canonical_json, digest
 from countersign.agent_core.messages import ToolResult, ToolUse, error_result
 from countersign.agent_core.tools.base import Tool
@@ -114,6 +114,11 @@ class Decider:
         shown = self._what_runs(index, use, event, named)
         if isinstance(shown, Refused):
             return shown
+        denied = next((question for question in asking.consumed.values() if _denied(question)), None)
+        if denied is not None:
+            # Whoever asked did not take the no for one. The person pressed Deny, and the call does not run.
+            response = denied.answer.response if denied.answer else None
+            return self._cancelled(index, use, asking, f"Not run: a person refused it ({denied.name}: {response!r}).")
         return self._weigh(index, use, shown, asking)
 
     async def _edited(
@@ -342,6 +347,16 @@ def as_it_would_run(tool: Tool | None, given: Any) -> Any:
         return tool.canonical_input(given)
     except ToolInputError:
         return given
+
+
+def _denied(question: Question) -> bool:
+    """True if an answer that was taken says no in the question's own word, or in any, if nothing judged it."""
+    if question.answer is None:
+        return False
+    response, answers = question.answer.response, question.answers
+    return is_denial(response, answers) or (
+        question.verdict is None and "deny" in answers and is_refusal(response, answers)
+    )
 
 
 def _signed(question: Question, shown: ShownCall) -> bool:

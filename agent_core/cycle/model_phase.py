@@ -12,6 +12,10 @@ ATTEMPT_LIMIT = 50
 """The most tries of one model call that hooks may ask for."""
 
 
+_COMPLETE = frozenset({"tool_use", "end_turn", "stop_sequence"})
+"""Reasons to stop after which the calls of a message are whole. After any other one their input may be cut."""
+
+
 async def call_model(context: CycleContext) -> ModelStopResponse:
     """Call the model, as often as hooks ask for, and add its message to the conversation.
 
@@ -29,9 +33,9 @@ async def call_model(context: CycleContext) -> ModelStopResponse:
     else:
         text = f"hooks asked for a retry of one model call {ATTEMPT_LIMIT} times; let the hook give up after some tries"
         raise CallbackError("AfterModelCallEvent", RetryLimitError(text))
-    if response.stop_reason == "max_tokens":
-        response.message = _without_cut_calls(response.message)
-    if (response.stop_reason == "tool_use") != bool(tool_uses(response.message)):
+    if response.stop_reason not in _COMPLETE:
+        response.message = _without_cut_calls(response.message, response.stop_reason)
+    elif (response.stop_reason == "tool_use") != bool(tool_uses(response.message)):
         response.stop_reason = "tool_use" if tool_uses(response.message) else "end_turn"
     context.progress.cycles += 1
     await context.add_message(response.message)
@@ -80,10 +84,10 @@ async def _after(context: CycleContext, response: ModelStopResponse) -> ModelSto
     return None if event.retry else response
 
 
-def _without_cut_calls(message: Message) -> Message:
+def _without_cut_calls(message: Message, stop_reason: str) -> Message:
     """A message that was cut off, with its calls as text: their input may be incomplete."""
     content = [
-        {"text": f"The call of {block['toolUse'].get('name')} was cut off by the token limit."}
+        {"text": f"The call of {block['toolUse'].get('name')} was cut off ({stop_reason})."}
         if "toolUse" in block
         else block
         for block in message["content"]

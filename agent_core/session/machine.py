@@ -174,7 +174,8 @@ class Session:
     def busy(self) -> bool:
         """True while a cycle runs or the next one is due; else the loop has stopped."""
         state = self.state
-        return state.status == "running" or state.go_on or self._may_resume() or bool(state.prompts)
+        may_begin = bool(state.prompts) and state.pending is None  # a prompt behind open questions waits for them
+        return state.status == "running" or state.go_on or self._may_resume() or may_begin
 
     def _input(self, opens: Any) -> CycleInput:
         state, options = self.state, self.state.options

@@ -34,6 +34,10 @@ class SchemaInputs:
         except jsonschema.SchemaError as error:
             raise AgentDefinitionError(f"tool {tool}: its schema is not valid: {error.message}") from error
         self._validator: Any = kind(schema)
+        try:
+            self._validator.is_valid({})
+        except Exception as error:  # a reference that leads nowhere, or round in a circle
+            raise AgentDefinitionError(f"tool {tool}: its schema can't be used: {error}") from error
 
     def canonical_input(self, raw: Any) -> JsonObject:
         """The input with defaults filled in; no value is turned into another type.

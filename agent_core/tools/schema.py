@@ -15,7 +15,7 @@ from pydantic.fields import FieldInfo
 from typing_extensions import TypedDict
 
 from countersign.agent_core.errors import AgentDefinitionError, ToolInputError
-from countersign.agent_core.json_values import JsonObject, check_json
+from countersign.agent_core.json_values import JsonObject, canonical_json, check_json
 
 
 class ToolSpec(TypedDict):
@@ -44,22 +44,43 @@ class CompiledTool:
         Raises:
             ToolInputError: If the input does not fit, naming each misfit.
         """
-        value = self._validate(raw)
-        try:
-            # Not validate-then-dump for every field: what the person signs must be what the model
-            # of the tool gives back when it reads it again, so it is dumped in JSON mode.
-            return value.model_dump(mode="json", by_alias=True)
-        except Exception as error:
-            raise ToolInputError(f"the input of {self.spec['name']} can't be written as JSON: {error}") from error
+        canonical = self._dumped(self._validate(raw))
+        self.validated(canonical)
+        return canonical
 
     def arguments(self, canonical: JsonObject) -> dict[str, Any]:
         """Keyword arguments for the function, as the annotated types.
 
         Raises:
-            ToolInputError: If the input does not fit.
+            ToolInputError: If the input does not fit, or would run as another one than it shows.
+        """
+        value = self.validated(canonical)
+        return {name: getattr(value, name) for name in type(value).model_fields}
+
+    def validated(self, canonical: JsonObject) -> BaseModel:
+        """The values that run for a canonical input, which must show every one of them.
+
+        Raises:
+            ToolInputError: If it does not fit, or reads as another input than it shows: a validator or
+                an alias that turns its own output into something else.
         """
         value = self._validate(canonical)
-        return {name: getattr(value, name) for name in type(value).model_fields}
+        again = self._dumped(value)
+        if canonical_json(again) != canonical_json(canonical):
+            raise ToolInputError(
+                f"the input of {self.spec['name']} can't be signed: validated again it would be "
+                f"{canonical_json(again):.500} instead of {canonical_json(canonical):.500}. "
+                "Make its validators give back what they are given if that is valid"
+            )
+        return value
+
+    def _dumped(self, value: BaseModel) -> JsonObject:
+        try:
+            dumped = value.model_dump(mode="json", by_alias=True)
+            check_json(dumped, "input")
+        except Exception as error:
+            raise ToolInputError(f"the input of {self.spec['name']} can't be written as JSON: {error}") from error
+        return dumped
 
     def _validate(self, raw: Any) -> BaseModel:
         name = self.spec["name"]
@@ -107,6 +128,11 @@ def compile_tool(
             f"tool {name}: no JSON schema can be made of its parameters: {error}. Annotate them with JSON types, "
             "pydantic models or dataclasses"
         ) from error
+    if _hides_values(model.__pydantic_core_schema__):
+        raise AgentDefinitionError(
+            f"tool {name}: a field of its input has exclude=True, so a value would run that nobody is shown; "
+            "take that out"
+        )
     schema.pop("title", None)
     for part in schema.get("properties", {}).values():
         part.pop("title", None)
@@ -116,6 +142,20 @@ def compile_tool(
         "inputSchema": {"json": input_schema or schema},
     }
     return CompiledTool(spec, model)
+
+
+def _hides_values(core_schema: Any) -> bool:
+    """True if a field anywhere in a model is left out when it is written."""
+    pending = [core_schema]
+    while pending:
+        item = pending.pop()
+        if isinstance(item, dict):
+            if item.get("serialization_exclude"):
+                return True
+            pending.extend(item.values())
+        elif isinstance(item, (list, tuple)):
+            pending.extend(item)
+    return False
 
 
 def _fields(function: Callable[..., Any], name: str, docs: dict[str, str], skip: frozenset[str]) -> dict[str, Any]:

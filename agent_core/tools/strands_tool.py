@@ -19,6 +19,9 @@ from countersign.agent_core.tools.context import ToolContext
 from countersign.agent_core.tools.json_schema import SchemaInputs
 from countersign.agent_core.tools.schema import CompiledTool, ToolSpec, compile_tool
 
+_FILLED_IN = frozenset({"self", "cls", "agent"})
+"""Parameters that Strands fills in itself, beside the context."""
+
 
 def strands_tools(item: object) -> Iterator[Tool]:
     """The tools that an item of Strands stands for; none if it is not of Strands.
@@ -49,15 +52,21 @@ class _ModuleTool:
     """A module's function in the shape of a decorated one."""
 
     def __init__(self, spec: JsonObject, function: Callable[..., Any]) -> None:
-        self.tool_name, self.tool_spec = spec["name"], spec
+        self.tool_name, self.tool_spec = str(spec.get("name") or function.__name__), spec
         self._function = function
 
     async def stream(self, tool_use: JsonObject, invocation_state: JsonObject, **kwargs: Any) -> Any:
         if inspect.iscoroutinefunction(self._function):
             result = await self._function(tool_use, **invocation_state)
         else:
-            result = await asyncio.to_thread(self._function, tool_use, **invocation_state)
+            result = await asyncio.to_thread(self._called, tool_use, invocation_state)
         yield {"tool_result": result}
+
+    def _called(self, tool_use: JsonObject, invocation_state: JsonObject) -> Any:
+        try:
+            return self._function(tool_use, **invocation_state)
+        except StopIteration as error:  # a future can't hold one, and whoever waits for it would wait for ever
+            raise RuntimeError("StopIteration") from error
 
 
 class StrandsTool(Tool):
@@ -84,7 +93,21 @@ class StrandsTool(Tool):
 
     @property
     def is_async(self) -> bool:
-        return True
+        return not self._is_plain
+
+    @cached_property
+    def _function(self) -> Callable[..., Any] | None:
+        """The function under the decorator; None if it can't be seen."""
+        function = getattr(self._tool, "__wrapped__", None)
+        return function if inspect.isroutine(function) else None
+
+    @cached_property
+    def _is_plain(self) -> bool:
+        """True for a sync function: it runs in a thread like our own, which takes whatever it raises."""
+        function = self._function
+        return function is not None and not (
+            inspect.iscoroutinefunction(function) or inspect.isasyncgenfunction(function)
+        )
 
     def canonical_input(self, raw: Any) -> JsonObject:
         return self._inputs.canonical_input(raw)
@@ -94,27 +117,38 @@ class StrandsTool(Tool):
         """What validates the input: the function's own signature where it can be seen, else the schema."""
         spec = self._tool.tool_spec
         description, schema = spec["description"], spec["inputSchema"].get("json", spec["inputSchema"])
-        function = getattr(self._tool, "__wrapped__", None)
-        if not inspect.isroutine(function):
+        function = self._function
+        if function is None:
             return SchemaInputs(self.tool_name, description, schema)
-        named = schema.get("properties", {})
-        special = frozenset(name for name in inspect.signature(function).parameters if name not in named)
+        special = frozenset(inspect.signature(function).parameters) & {*_FILLED_IN, self._context_name}
         # A default may stand in the code and not in the schema: the signature knows every value that will run.
         return compile_tool(function, name=self.tool_name, description=description, input_schema=schema, skip=special)
 
-    @cached_property
-    def _null_by_default(self) -> frozenset[str]:
-        """Parameters that Strands' own validation takes left out and not as null."""
-        function = getattr(self._tool, "__wrapped__", None)
-        if not inspect.isroutine(function):
-            return frozenset()
-        parameters = inspect.signature(function).parameters.values()
-        return frozenset(parameter.name for parameter in parameters if parameter.default is None)
+    @property
+    def _context_name(self) -> str:
+        """The parameter that gets the context, if any."""
+        return str(getattr(getattr(self._tool, "_metadata", None), "_context_param", None) or "")
 
-    async def invoke(self, canonical: JsonObject, context: ToolContext) -> Any:
+    def invoke(self, canonical: JsonObject, context: ToolContext) -> Any:
         """Run the tool; its body may ask through Strands' `tool_context.interrupt`."""
-        left_out = {name for name, value in canonical.items() if value is None and name in self._null_by_default}
-        given = {name: value for name, value in copy.deepcopy(canonical).items() if name not in left_out}
+        return self._call(canonical, context) if self._is_plain else self._stream(canonical, context)
+
+    def _call(self, canonical: JsonObject, context: ToolContext) -> Any:
+        """Call a plain function as Strands would: nested models arrive as dicts, context and agent are filled in."""
+        function, inputs = self._function, self._inputs
+        assert function is not None
+        assert isinstance(inputs, CompiledTool)
+        arguments = inputs.validated(canonical).model_dump()
+        parameters = inspect.signature(function).parameters
+        filled = {self._context_name: _StrandsContext(context), "agent": context.agent}
+        return function(**arguments, **{name: value for name, value in filled.items() if name in parameters})
+
+    async def _stream(self, canonical: JsonObject, context: ToolContext) -> Any:
+        given = copy.deepcopy(canonical)
+        if self._function is not None:  # Strands takes a parameter that is None by default left out, and not as null
+            parameters = inspect.signature(self._function).parameters
+            nulls = {name for name, value in given.items() if value is None and parameters[name].default is None}
+            given = {name: value for name, value in given.items() if name not in nulls}
         use = {**context.tool_use, "input": given}
         state = {**context.invocation_state, "agent": context.agent}
         result: Any = None

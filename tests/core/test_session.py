@@ -333,3 +333,11 @@ def happen(it, what):
         it.answer("y", 0) if it.session.open_questions() else None
     else:
         it.answer(what)
+
+
+def test_a_prompt_that_waits_behind_a_question_does_not_make_the_session_look_busy():
+    """Two prompts at once, the first one asks: the loop has stopped, and whoever waits for that is told."""
+    driven = Driven(make([], acts(1, 2)))
+    driven.prompt("first").prompt("second").step()
+    assert driven.session.open_questions()
+    assert not driven.session.busy

@@ -255,3 +255,47 @@ def test_a_module_without_tools_is_refused(module):
     """By name, when the agent is made."""
     with pytest.raises(AgentDefinitionError, match="is not a tool"):
         Agent(tools=[module])
+
+
+@strands.tool
+def exhausted(kind: str) -> str:
+    """Take the next one of nothing."""
+    return next(iter([]))
+
+
+def test_a_body_that_raises_stop_iteration_is_an_error_and_does_not_hang():
+    """In a function and in a module: a future can't hold that exception."""
+    module, _ = module_tool({"type": "object", "properties": {}})
+    module.erase = lambda tool, **kwargs: next(iter([]))  # type: ignore[attr-defined]
+    agent, _ = run([exhausted, module], ("exhausted", {"kind": "a"}), ("erase", {}))
+    assert [status for status, _ in results(agent)] == ["error", "error"]
+
+
+def test_a_parameter_that_a_hand_written_schema_leaves_out_is_shown_all_the_same():
+    """Its default would run, and nobody would know."""
+
+    @strands.tool(
+        inputSchema={"json": {"type": "object", "properties": {"to": {"type": "string"}}, "required": ["to"]}}
+    )
+    def transfer(to: str, amount: int = 1_000) -> str:
+        """Transfer money."""
+        return f"{amount} to {to}"
+
+    agent, _ = run([transfer], ("transfer", {"to": "Ada"}))
+    [tool] = agent.tool_registry
+    assert tool.canonical_input({"to": "Ada"}) == {"to": "Ada", "amount": 1_000}
+    assert results(agent) == [("success", "1000 to Ada")]
+
+
+async def test_an_async_generator_is_read_to_its_last_value():
+    """Strands' streaming tools."""
+
+    @strands.tool
+    async def count(to: int):
+        """Count."""
+        for number in range(to + 1):
+            yield number
+
+    agent = Agent(ScriptedModel([calls(("count", {"to": 3})), "done"]), tools=[count])
+    await agent.invoke_async("go")
+    assert results(agent) == [("success", "3")]

@@ -1,5 +1,6 @@
 """Tools: schemas from signatures, canonical inputs, what bodies may see, and what comes back."""
 
+import math
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
@@ -8,7 +9,7 @@ from typing import Annotated, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel, Field
+from pydantic import AfterValidator, BaseModel, Field
 from tests.core.driving import results
 
 from countersign import Agent, ScriptedModel, tool
@@ -368,3 +369,46 @@ def test_a_parameter_whose_default_is_none_may_be_none():
 
     filled = find.canonical_input({})
     assert filled == find.canonical_input(filled) == {"name": None}
+
+
+def test_an_input_that_reads_as_another_one_than_it_shows_is_refused():
+    """A validator that turns its own output into something else: what is signed would not be what runs."""
+
+    def to_cents(value):
+        return value * 100
+
+    @tool
+    def pay(amount: Annotated[int, AfterValidator(to_cents)]) -> int:
+        """Pay."""
+        return amount
+
+    with pytest.raises(ToolInputError, match=r"validated again it would be .*50000.* instead of .*500"):
+        pay.canonical_input({"amount": 5})
+
+
+class Hidden(BaseModel):
+    """A value that no one is shown."""
+
+    force: bool = Field(default=True, exclude=True)
+
+
+def test_a_field_that_is_left_out_when_written_makes_no_tool():
+    """A value would run that nobody is shown."""
+
+    @tool
+    def purge(options: Hidden) -> None:
+        """Purge."""
+
+    with pytest.raises(AgentDefinitionError, match="exclude=True"):
+        assert purge.tool_spec
+
+
+def test_a_default_that_json_does_not_know_is_an_error_for_the_model():
+    """The call is refused by name, and the turn goes on."""
+
+    @tool
+    def wait(seconds: float = math.inf) -> None:
+        """Wait."""
+
+    with pytest.raises(ToolInputError, match="inf"):
+        wait.canonical_input({})

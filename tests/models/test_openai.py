@@ -121,8 +121,9 @@ async def test_a_stream_that_was_cut_is_no_answer(serve, cut, reply):
     """Half a message must not pass for a whole one, even if the connection closes politely."""
     what = "These files can go, all of them." if reply is says else ("add", {"a": 1, "b": 2})
     serve([reply(what, cut=cut)])
-    with pytest.raises(ModelUnavailableError):
+    with pytest.raises(ModelUnavailableError) as raised:
         await answer_of()
+    assert raised.value.__cause__ is not raised.value
 
 
 async def test_a_server_that_does_not_answer_is_given_up(serve):
