@@ -27,6 +27,7 @@ from countersign.agent_client.connection import connect_temporal
 from countersign.agent_client.translation import server_trouble
 from countersign.agent_core.deployment import AgentDeployment, load_agents
 from countersign.agent_core.errors import CountersignError
+from countersign.agent_core.wire import WORKER_READY
 from countersign.workflows import host
 from countersign.workflows.cycle import AgentCycle
 from countersign.workflows.intake import IntakeGuard
@@ -186,7 +187,7 @@ async def serve(settings: WorkerSettings) -> None:
     async with build_worker(client, settings, deployments):
         address = client.service_client.config.target_host
         _say(
-            f"countersign worker ready: agents {', '.join(sorted(deployments))}; task queue {settings.task_queue}; "
+            f"{WORKER_READY}{', '.join(sorted(deployments))}; task queue {settings.task_queue}; "
             f"namespace {client.namespace} at {address}"
         )
         if settings.deployment is not None:

@@ -1,7 +1,8 @@
 """Client code and the countersign command; the only door to Temporal from outside the worker.
 
-Nothing here needs the workflows or activities: sessions are started by the name of their workflow.
-Names load when they are first used, so that the command starts without Temporal's client.
+Sessions are started by the name of their workflow. Of workflows and activities, nothing is needed but
+the words that a session shows in the Temporal UI, and the list of its search attributes. Names load
+when they are first used, so that the command starts without Temporal's client.
 """
 
 from importlib import import_module
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from countersign.agent_client.listing import SessionSummary
     from countersign.agent_client.session import SessionHandle
     from countersign.agent_client.stopping import StopReport
-    from countersign.agent_client.waiting import WaitingSession
 
 __all__ = [
     "AccessDeniedError",
@@ -43,7 +43,6 @@ __all__ = [
     "SessionNotFoundError",
     "SessionSummary",
     "StopReport",
-    "WaitingSession",
 ]
 
 _ROLES = {
@@ -53,7 +52,6 @@ _ROLES = {
     "SessionHandle": "session",
     "SessionSummary": "listing",
     "StopReport": "stopping",
-    "WaitingSession": "waiting",
 }
 
 

@@ -16,6 +16,7 @@ from countersign.agent_client.fleet import FleetView, watched
 from countersign.agent_client.listing import SessionSummary, listed_sessions
 from countersign.agent_client.sending import DEFAULT_PATIENCE, uncancelled
 from countersign.agent_client.session import SessionHandle
+from countersign.agent_client.shell import DEFAULT_TASK_QUEUE
 from countersign.agent_client.starting import (
     MEMO_AGENT,
     Lifetime,
@@ -26,8 +27,6 @@ from countersign.agent_client.starting import (
     start_argument,
 )
 from countersign.agent_client.translation import translated
-from countersign.agent_client.waiting import WaitingSession, waiting_sessions
-from countersign.agent_client.workers import DEFAULT_TASK_QUEUE
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.wire import SESSION_WORKFLOW, Limits, PromptContent
 from countersign.workflows.details import session_static_details
@@ -158,22 +157,21 @@ class AgentClient:
         """The session of that id; whether there is one shows with the first request."""
         return SessionHandle(self.temporal, session_id, patience=self._patience)
 
-    def waiting(self, agent: str | None = None) -> AsyncIterator[WaitingSession]:
+    def waiting(self, agent: str | None = None) -> AsyncIterator[SessionSummary]:
         """Sessions with open questions, the newest first.
-
-        Reads Temporal's list of workflows and their memos: no worker is needed, and what was asked
-        a moment ago may be missing for about a second.
 
         Args:
             agent: Only sessions of that agent.
-
-        Raises:
-            ConnectionFailedError, AccessDeniedError: If the server can't be asked.
         """
-        return waiting_sessions(self.temporal, agent)
+        return self.sessions(agent, asking=True)
 
     def sessions(
-        self, agent: str | None = None, *, statuses: Sequence[str] = (), limit: int | None = None
+        self,
+        agent: str | None = None,
+        *,
+        statuses: Sequence[str] = (),
+        asking: bool = False,
+        limit: int | None = None,
     ) -> AsyncIterator[SessionSummary]:
         """Sessions, those that have not ended first, the newest first; then the ended ones, the last ended first.
 
@@ -183,19 +181,20 @@ class AgentClient:
         Args:
             agent: Only sessions of that agent.
             statuses: Only those with one of these: see `SessionSummary.status`; empty for all.
+            asking: Only those with open questions, whatever their status.
             limit: At most so many; None for all that the namespace remembers.
 
         Raises:
             ValueError: For a status that no session has.
             ConnectionFailedError, AccessDeniedError: If the server can't be asked.
         """
-        return listed_sessions(self.temporal, agent, statuses, limit)
+        return listed_sessions(self.temporal, agent, statuses, asking=asking, limit=limit)
 
     def watch(self, agent: str | None = None, *, every: timedelta = timedelta(seconds=1)) -> AsyncIterator[FleetView]:
-        """Look at all sessions that have not ended again and again, for ever; as `sessions` does.
+        """Look at the sessions that have not ended again and again, for ever; as `sessions` does, at most 500.
 
         Args:
             agent: Only sessions of that agent.
-            every: Pause between two looks.
+            every: Pause between two looks; up to four times that while nothing changes.
         """
         return watched(self.temporal, agent, every)

@@ -3,7 +3,7 @@
     ClientError (a CountersignError)
     ├── ConnectionFailedError    the Temporal server or namespace can't be reached
     ├── AccessDeniedError        the server does not let this client do that
-    ├── NoWorkerError            nobody serves the session, so that it can't be asked
+    ├── NoWorkerError            nobody answers for the session, so that it can't be asked
     ├── NoReplyError             not confirmed in time; it may or may not have been taken
     ├── SessionExistsError       the id is in use
     ├── SessionNotFoundError     no such session
@@ -15,6 +15,7 @@ large to send is its `PayloadTooLargeError`. Temporal's own exceptions are trans
 once, in `agent_client.translation`.
 """
 
+from countersign.agent_client.shell import command
 from countersign.agent_core.errors import CountersignError
 
 
@@ -31,7 +32,7 @@ class AccessDeniedError(ClientError):
 
 
 class NoWorkerError(ClientError):
-    """No worker serves the session at the moment. It is safe and goes on when one is there."""
+    """No worker answers for the session at the moment. It is safe and goes on when one does."""
 
 
 class NoReplyError(ClientError):
@@ -52,7 +53,7 @@ class SessionExistsError(ClientError):
         self.session_id = session_id
         super().__init__(
             f"session {session_id!r} exists already; choose another id, or leave it out to get a fresh one. "
-            f"To see that session: countersign show {session_id}"
+            f"To see that session: {command('show', session_id)}"
         )
 
 
@@ -66,7 +67,7 @@ class SessionNotFoundError(ClientError):
     def __init__(self, session_id: str, namespace: str, found: str = "") -> None:
         self.session_id = session_id
         what = found or f"no session {session_id!r} in namespace {namespace!r}"
-        super().__init__(f"{what}; list the sessions with: countersign list")
+        super().__init__(f"{what}; list the sessions with: {command('list')}")
 
 
 class SessionEndedError(ClientError):

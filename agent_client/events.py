@@ -10,7 +10,7 @@ from temporalio.client import Client
 
 from countersign.agent_client.ending import result_of
 from countersign.agent_client.errors import AgentRunError, ConnectionFailedError, NoWorkerError, SessionEndedError
-from countersign.agent_client.reading import SessionReader
+from countersign.agent_client.reading import FATES, SessionReader
 from countersign.agent_client.sending import backoff_s
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.messages import Message
@@ -18,11 +18,14 @@ from countersign.agent_core.wire import AuditEntry, Question
 
 EventKind = Literal["status", "message", "question", "answered", "withdrawn", "expired", "away", "back", "ended"]
 
-_AUDITED: dict[str, EventKind] = {"answered": "answered", "question_withdrawn": "withdrawn", "expired": "expired"}
 _CHANGES_WITH = ("status", "since", "turn", "cycle", "open_questions", "queued_prompts", "ended")
 """What the status query says whenever anything has happened; while it stays, nothing else is asked."""
 
-_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 1.0
+_STATUS = ("status", "since", "turn", "stop_reason", "error")
+"""What a status event says; the first three change whenever the session begins or ends something."""
+
+_FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 0.5
+_AWAY_PAUSE_S = 1.0
 _RESULT_PATIENCE = timedelta(seconds=10)
 
 
@@ -31,8 +34,9 @@ class SessionEvent:
     """One thing that happened.
 
     Attributes:
-        kind: "status" (it runs, waits, is idle), "message", "question" (a `Question`), "answered",
-            "withdrawn", "expired", "away" (no worker or no server; it is waited for), "back", "ended".
+        kind: "message", "question" (a `Question`), "answered", "withdrawn", "expired"; "status" (it runs,
+            waits, is idle: the last of what was seen at once); "away" (no worker or no server; it is
+            waited for), "back"; "ended".
         detail: What there is to it, plain JSON.
     """
 
@@ -58,7 +62,7 @@ async def followed(temporal: Client, reader: SessionReader, tail: int | None) ->
             if not away:
                 away = True
                 yield SessionEvent("away", {"message": str(error)})
-            await asyncio.sleep(_LONGEST_PAUSE_S)
+            await asyncio.sleep(_AWAY_PAUSE_S)
             continue
         if away:
             away = False
@@ -84,7 +88,7 @@ class _View:
         self._tail = tail
         self._seen: JsonObject | None = None
         self._messages = 0
-        self._questions: set[str] = set()
+        self._questions: set[tuple[str, str]] = set()
         self._last_line: AuditEntry | None = None
 
     async def changes(self, reader: SessionReader) -> tuple[list[SessionEvent], bool]:
@@ -103,10 +107,10 @@ class _View:
             first = min(first, await reader.message_count())
         audit, questions = await reader.audit(), await reader.interrupts()
         events = [*self._audited(audit), *_spoken(messages, first), *self._asked(questions)]
-        if not ended and (self._seen is None or self._seen["status"] != status["status"]):
-            events.append(SessionEvent("status", {"status": status["status"], "since": status["since"]}))
+        if not ended and (self._seen is None or any(self._seen[name] != seen[name] for name in _STATUS[:3])):
+            events.append(SessionEvent("status", {name: status[name] for name in _STATUS}))
         self._seen, self._messages = seen, first + len(messages)
-        self._questions = {question.id for question in questions}
+        self._questions = {_face(question) for question in questions}
         self._last_line = audit[-1] if audit else None
         return events, ended
 
@@ -115,11 +119,15 @@ class _View:
         if self._seen is None:
             return []
         begin = max((index + 1 for index, line in enumerate(audit) if line == self._last_line), default=0)
-        return [_told(line) for line in audit[begin:] if line.event in _AUDITED]
+        return [_told(line) for line in audit[begin:] if line.event in FATES]
 
     def _asked(self, questions: list[Question]) -> list[SessionEvent]:
-        fresh = [question for question in questions if question.id not in self._questions]
+        fresh = [question for question in questions if _face(question) not in self._questions]
         return [SessionEvent("question", question.model_dump(mode="json")) for question in fresh]
+
+
+def _face(question: Question) -> tuple[str, str]:
+    return question.id, question.digest
 
 
 def _spoken(messages: list[Message], first: int) -> list[SessionEvent]:
@@ -134,7 +142,7 @@ def _told(line: AuditEntry) -> SessionEvent:
     told: JsonObject = {"id": line.detail.get("question"), "name": line.detail.get("name"), "at": line.at}
     if line.event == "answered":
         told |= {name: answer.get(name) for name in ("response", "responder", "comment", "channel")}
-    return SessionEvent(_AUDITED[line.event], told)
+    return SessionEvent(FATES[line.event].kind, told)
 
 
 async def _ended_unasked(temporal: Client, reader: SessionReader) -> SessionEvent | None:

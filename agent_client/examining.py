@@ -4,7 +4,6 @@ import asyncio
 import json
 import os
 import platform
-import shlex
 import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -12,12 +11,10 @@ from functools import partial
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from temporalio.api.enums.v1 import IndexedValueType, TaskQueueType
+from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
-from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import (
     DescribeNamespaceRequest,
-    DescribeTaskQueueRequest,
     DescribeWorkerDeploymentRequest,
     GetSystemInfoRequest,
 )
@@ -30,7 +27,6 @@ from countersign.agent_client.connection import DEFAULT_ADDRESS, connect_tempora
 from countersign.agent_client.errors import ClientError
 from countersign.agent_client.health import (
     Check,
-    Poller,
     Setting,
     attributes_check,
     deployment_check,
@@ -38,8 +34,11 @@ from countersign.agent_client.health import (
     pollers_check,
     waiting_check,
 )
+from countersign.agent_client.listing import quoted
 from countersign.agent_client.sending import within
-from countersign.agent_client.translation import server_trouble
+from countersign.agent_client.shell import word
+from countersign.agent_client.translation import server_trouble, worker_fails
+from countersign.agent_client.workers import Poller, pollers
 from countersign.agent_core.wire import SEARCH_PENDING, SESSION_WORKFLOW, STATUS_QUERY
 
 _RPC = timedelta(seconds=5)
@@ -117,7 +116,7 @@ async def examine(address: str | None, namespace: str | None, profile: str | Non
         )
     except RPCError as error:
         known = server_trouble(error, target, client.namespace)
-        create = f"temporal operator namespace create -n {shlex.quote(client.namespace)}"
+        create = f"temporal operator namespace create -n {word(client.namespace)}"
         create = f"make it ({create}), or name another with --namespace"
         return [*checks, Check("namespace", "failure", str(known or error), create)]
     retention = described.config.workflow_execution_retention_ttl.ToTimedelta()
@@ -132,9 +131,11 @@ async def _attributes(client: Client) -> Check:
         listed = await client.operator_service.list_search_attributes(request, timeout=_RPC)
     except RPCError as error:
         return Check(
-            "search attributes", "warning", f"the server does not list them ({error.message})",
+            "search attributes",
+            "warning",
+            f"the server does not list them ({error.message})",
             "sessions may run without them; whoever runs the server can check",
-        )  # fmt: skip
+        )
     wanted = {name: _type(kind) for name, kind in ATTRIBUTES.items()}
     present = {name: _type(kind) for name, kind in listed.custom_attributes.items() if name in wanted}
     return attributes_check(client.namespace, wanted, present)
@@ -146,53 +147,33 @@ def _type(kind: Any) -> str:
 
 async def _queue(client: Client, queue: str) -> list[Check]:
     now = datetime.now(UTC)
-    kinds = {
-        "workflows": TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
-        "activities": TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
-    }
     try:
-        polling = {name: await _pollers(client, queue, kind) for name, kind in kinds.items()}
-        checks = [pollers_check(name, queue, pollers, now) for name, pollers in polling.items()]
-        return [*checks, *await _deployments(client, polling["workflows"]), await _sessions(client, queue)]
+        for_workflows, for_activities = [await pollers(client, queue, kind) for kind in ("workflow", "activity")]
+        checks = [pollers_check("workflows", queue, for_workflows, now)]
+        checks.append(pollers_check("activities", queue, for_activities, now))
+        return [*checks, *await _deployments(client, for_workflows), await _sessions(client, queue)]
     except RPCError as error:
         advice = "check what this client may do in the namespace"
         return [Check("task queue", "failure", f"{queue!r} can't be examined: {error.message}", advice)]
 
 
-async def _pollers(client: Client, queue: str, kind: Any) -> list[Poller]:
-    request = DescribeTaskQueueRequest(
-        namespace=client.namespace, task_queue=TaskQueue(name=queue), task_queue_type=kind
-    )
-    answer = await client.workflow_service.describe_task_queue(request, timeout=_RPC)
-    return [
-        Poller(
-            item.identity,
-            item.last_access_time.ToDatetime(UTC),
-            item.deployment_options.deployment_name if item.deployment_options.build_id else "",
-            item.deployment_options.build_id,
-        )
-        for item in answer.pollers
-    ]
-
-
-async def _deployments(client: Client, pollers: Sequence[Poller]) -> list[Check]:
+async def _deployments(client: Client, polling: Sequence[Poller]) -> list[Check]:
     """For each deployment whose versioned builds poll: whether its current version is among them."""
     builds: dict[str, list[str]] = {}
-    for poller in sorted(pollers, key=lambda poller: poller.last_seen):
+    for poller in sorted(polling, key=lambda poller: poller.last_seen):
         if poller.deployment and poller.build_id not in builds.setdefault(poller.deployment, []):
             builds[poller.deployment].append(poller.build_id)
     checks = []
-    for name, polling in builds.items():
+    for name, build_ids in builds.items():
         request = DescribeWorkerDeploymentRequest(namespace=client.namespace, deployment_name=name)
         answer = await client.workflow_service.describe_worker_deployment(request, timeout=_RPC)
         current = answer.worker_deployment_info.routing_config.current_deployment_version.build_id
-        checks.append(deployment_check(name, polling, current))
+        checks.append(deployment_check(name, build_ids, current))
     return checks
 
 
 async def _sessions(client: Client, queue: str) -> Check:
-    quoted = queue.replace("\\", "\\\\").replace("'", "\\'")
-    running = f"WorkflowType = '{SESSION_WORKFLOW}' AND ExecutionStatus = 'Running' AND TaskQueue = '{quoted}'"
+    running = f"WorkflowType = '{SESSION_WORKFLOW}' AND ExecutionStatus = 'Running' AND TaskQueue = '{quoted(queue)}'"
     count = (await client.count_workflows(running)).count
     try:
         waiting = (await client.count_workflows(f"{running} AND {SEARCH_PENDING} > 0")).count
@@ -202,7 +183,12 @@ async def _sessions(client: Client, queue: str) -> Check:
         query = partial(client.get_workflow_handle(session.id).query, STATUS_QUERY, {}, rpc_timeout=_RPC)
         try:
             await within(_ANSWER_S, query)
-        except (RPCError, TimeoutError):
+        except (RPCError, TimeoutError) as error:
+            if isinstance(error, RPCError) and worker_fails(error):
+                found = f"its worker fails on session {session.id!r} (workflow task in failed state)"
+                return Check(
+                    "sessions", "failure", found, f"for the cause: temporal workflow show -w {word(session.id)}"
+                )
             return waiting_check(queue, count, waiting, False)
         except Exception as error:
             return Check("sessions", "failure", f"session {session.id!r} can't say how it is: {error}")
@@ -213,10 +199,15 @@ async def _sessions(client: Client, queue: str) -> Check:
 async def agents_check(modules: Sequence[str]) -> Check:
     """Whether agent modules load, in a process of their own and from the current folder, as in a worker."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", _LOAD, *modules,
-        cwd=os.getcwd(), stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE,
-    )  # fmt: skip
+        sys.executable,
+        "-c",
+        _LOAD,
+        *modules,
+        cwd=os.getcwd(),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
     try:
         said, complained = await asyncio.wait_for(process.communicate(), _IMPORT_S)
     except TimeoutError:

@@ -2,20 +2,18 @@
 
 import asyncio
 from datetime import UTC, datetime, timedelta
-from itertools import repeat
 
 from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExecutionStatus
 from temporalio.service import RPCError
 
 from countersign.agent_client.errors import AgentRunError, NoWorkerError
 from countersign.agent_client.reading import SessionReader
-from countersign.agent_client.sending import paused
-from countersign.agent_client.workers import how_to_start, nobody_polls
+from countersign.agent_client.sending import backoff_s, paused
+from countersign.agent_client.shell import how_to_start
+from countersign.agent_client.workers import nobody_polls
+from countersign.agent_core.wire import cycle_id
 
 PATIENCE = timedelta(seconds=1.5)
-_PAUSE_S = 0.04
-_ANSWERED_EVENTS = 4
-"""Events of a cycle whose first workflow task is done; what comes after it is the agent's doing."""
 
 
 async def trouble_at_start(
@@ -41,7 +39,7 @@ async def trouble_at_start(
         return _waits(reader.id, task_queue, f"no worker polls task queue {task_queue!r}")
     try:
         async with asyncio.timeout(patience.total_seconds()):
-            async for _ in paused(repeat(_PAUSE_S)):
+            async for _ in paused(backoff_s(0.05, 0.5)):
                 if await _under_way(temporal, reader):
                     return None
     except (TimeoutError, NoWorkerError):
@@ -57,7 +55,7 @@ async def _under_way(temporal: Client, reader: SessionReader) -> bool:
     if cycle is None:
         return False
     if cycle.status == WorkflowExecutionStatus.RUNNING:
-        return cycle.history_length > _ANSWERED_EVENTS
+        return bool(cycle.raw_description.pending_activities)
     status = await reader.status()
     if status["error"] is not None:
         raise AgentRunError(reader.id, status["error"]["type"], status["error"]["message"])
@@ -66,7 +64,7 @@ async def _under_way(temporal: Client, reader: SessionReader) -> bool:
 
 async def _first_cycle(temporal: Client, session_id: str) -> WorkflowExecutionDescription | None:
     try:
-        return await temporal.get_workflow_handle(f"{session_id}/cycle-1").describe()
+        return await temporal.get_workflow_handle(cycle_id(session_id, 1)).describe()
     except RPCError:
         return None
 

@@ -3,17 +3,15 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from shlex import quote
 from typing import Literal
+
+from countersign.agent_client.moments import span
+from countersign.agent_client.shell import how_to_start, word
+from countersign.agent_client.workers import POLL_LASTS, Poller
 
 Level = Literal["ok", "warning", "failure"]
 
-STALE_AFTER = timedelta(seconds=80)
-"""A worker that lives asks for work every minute at the latest."""
-
 SHORT_RETENTION = timedelta(hours=24)
-
-DEFAULT_TASK_QUEUE = "countersign"
 
 
 @dataclass(frozen=True)
@@ -50,23 +48,6 @@ class Setting:
     source: str
 
 
-@dataclass(frozen=True)
-class Poller:
-    """Something that asks a task queue for work.
-
-    Attributes:
-        identity: Like "1234@host".
-        last_seen: When it asked last.
-        deployment: Its worker deployment, if it is versioned.
-        build_id: Its build there.
-    """
-
-    identity: str
-    last_seen: datetime
-    deployment: str = ""
-    build_id: str = ""
-
-
 def settings_check(settings: Sequence[Setting]) -> Check:
     """Where the connection's settings come from."""
     return Check("settings", "ok", "; ".join(f"{item.name} {item.value} ({item.source})" for item in settings))
@@ -78,9 +59,11 @@ def namespace_check(namespace: str, retention: timedelta) -> Check:
     if retention >= SHORT_RETENTION:
         return Check("namespace", "ok", found)
     return Check(
-        "namespace", "warning", found,
-        f"ended sessions vanish soon: temporal operator namespace update --retention 72h -n {quote(namespace)}",
-    )  # fmt: skip
+        "namespace",
+        "warning",
+        found,
+        f"ended sessions vanish soon: temporal operator namespace update --retention 72h -n {word(namespace)}",
+    )
 
 
 def attributes_check(namespace: str, wanted: Mapping[str, str], present: Mapping[str, str]) -> Check:
@@ -99,7 +82,7 @@ def attributes_check(namespace: str, wanted: Mapping[str, str], present: Mapping
         return Check("search attributes", "ok", f"all {len(wanted)} registered")
     found = "; ".join(wrong + ([f"missing: {', '.join(missing)}"] if missing else []))
     words = [f"--name {name} --type {wanted[name]}" for name in missing]
-    create = f"temporal operator search-attribute create -n {quote(namespace)} {' '.join(words)}" if missing else ""
+    create = f"temporal operator search-attribute create -n {word(namespace)} {' '.join(words)}" if missing else ""
     advice = "; ".join(filter(None, ["sessions run without them, but can't be searched by them", create]))
     return Check("search attributes", "warning", found, advice)
 
@@ -115,12 +98,12 @@ def pollers_check(kind: str, queue: str, pollers: Sequence[Poller], now: datetim
     """
     name = f"workers for {kind}"
     if not pollers:
-        return Check(name, "failure", f"none on task queue {queue!r}", start_worker(queue))
+        return Check(name, "failure", f"none on task queue {queue!r}", how_to_start(queue))
     latest = max(pollers, key=lambda poller: poller.last_seen)
     age = max(now - latest.last_seen, timedelta(0))
     found = f"{len(pollers)} seen lately on task queue {queue!r}, the last one {span(age)} ago ({latest.identity})"
-    if age > STALE_AFTER:
-        return Check(name, "failure", found, f"it has gone, it seems; {start_worker(queue)}")
+    if age > POLL_LASTS:
+        return Check(name, "failure", found, f"it has gone, it seems; {how_to_start(queue)}")
     return Check(name, "ok", found)
 
 
@@ -137,9 +120,11 @@ def waiting_check(queue: str, running: int, waiting: int, answered: bool | None)
     if answered is not False:
         return Check("sessions", "ok", found)
     return Check(
-        "sessions", "failure", f"{found}, and no worker answers for them",
-        f"they are safe, their answers are kept, and they go on when a worker runs; {start_worker(queue)}",
-    )  # fmt: skip
+        "sessions",
+        "failure",
+        f"{found}, and no worker answers for them",
+        f"they are safe, their answers are kept, and they go on when a worker runs; {how_to_start(queue)}",
+    )
 
 
 def deployment_check(deployment: str, builds: Sequence[str], current: str) -> Check:
@@ -151,7 +136,7 @@ def deployment_check(deployment: str, builds: Sequence[str], current: str) -> Ch
         current: The current version's build id; "" if there is none.
     """
     polling = ", ".join(builds)
-    version = f"--deployment-name {quote(deployment)} --build-id {quote(builds[-1])}"
+    version = f"--deployment-name {word(deployment)} --build-id {word(builds[-1])}"
     promote = f"temporal worker deployment set-current-version {version}"
     if not current:
         return Check(
@@ -162,28 +147,15 @@ def deployment_check(deployment: str, builds: Sequence[str], current: str) -> Ch
         )
     if current not in builds:
         return Check(
-            "deployment", "failure", f"{deployment!r}: build {current!r} is current, but only {polling} poll",
+            "deployment",
+            "failure",
+            f"{deployment!r}: build {current!r} is current, but only {polling} poll",
             f"start a worker of build {current}, or: {promote}",
-        )  # fmt: skip
+        )
     return Check("deployment", "ok", f"{deployment!r}: build {current!r} is current and polls")
-
-
-def start_worker(queue: str) -> str:
-    """How to get a worker for a task queue."""
-    there = f" --task-queue {quote(queue)}" if queue != DEFAULT_TASK_QUEUE else ""
-    return f"start one: python -m countersign.worker --agents MODULE{there}, or countersign dev --agents MODULE{there}"
 
 
 def overall(checks: Sequence[Check]) -> Level:
     """The worst level."""
     levels = {check.level for check in checks}
     return "failure" if "failure" in levels else "warning" if "warning" in levels else "ok"
-
-
-def span(duration: timedelta) -> str:
-    """A duration in its largest unit that gives two or more: "3 days", "40 s"."""
-    seconds = duration.total_seconds()
-    for size_s, unit in ((86_400, "days"), (3_600, "h"), (60, "min")):
-        if seconds >= 2 * size_s:
-            return f"{seconds / size_s:.0f} {unit}"
-    return f"{seconds:.0f} s"

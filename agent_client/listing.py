@@ -13,7 +13,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from countersign.agent_client.starting import MEMO_AGENT
 from countersign.agent_client.translation import translated
 from countersign.agent_core.json_values import JsonObject
-from countersign.agent_core.wire import MEMO_QUESTIONS, SEARCH_AGENT, SEARCH_STATUS, SESSION_WORKFLOW
+from countersign.agent_core.wire import MEMO_QUESTIONS, SEARCH_AGENT, SEARCH_PENDING, SEARCH_STATUS, SESSION_WORKFLOW
 
 LIVE_STATUSES = ("running", "waiting", "idle")
 ENDED_STATUSES = {
@@ -77,12 +77,12 @@ class SessionSummary:
 
 async def summary_of(execution: WorkflowExecution) -> SessionSummary:
     """One of Temporal's list, or a description, as a session."""
-    cards = await cards_of(execution)
+    cards = await _cards_of(execution)
     word = next((word for word, status in ENDED_STATUSES.items() if status == execution.status), None)
     live = execution.typed_search_attributes.get(_STATUS) or ("waiting" if cards else "running")
     return SessionSummary(
         session_id=execution.id,
-        agent=await agent_of(execution),
+        agent=await _agent_of(execution),
         status=word or live,
         questions=[] if word else cards,
         started_at=execution.start_time,
@@ -91,32 +91,34 @@ async def summary_of(execution: WorkflowExecution) -> SessionSummary:
     )
 
 
-async def agent_of(execution: WorkflowExecution) -> str:
+async def _agent_of(execution: WorkflowExecution) -> str:
     """The agent's name, or "" if nothing says it."""
     return execution.typed_search_attributes.get(_AGENT) or str(await execution.memo_value(MEMO_AGENT, default=""))
 
 
-async def cards_of(execution: WorkflowExecution) -> list[JsonObject]:
+async def _cards_of(execution: WorkflowExecution) -> list[JsonObject]:
     """The cards of the open questions that stand in the memo."""
     memo: Any = await execution.memo_value(MEMO_QUESTIONS, default=None)
     return [card for card in memo if isinstance(card, dict)] if isinstance(memo, list) else []
 
 
 async def listed_sessions(
-    temporal: Client, agent: str | None, statuses: Sequence[str], limit: int | None
+    temporal: Client, agent: str | None, statuses: Sequence[str], *, asking: bool = False, limit: int | None = None
 ) -> AsyncIterator[SessionSummary]:
     """See `AgentClient.sessions`."""
     count = 0
-    async for execution in listed(temporal, _query(agent, statuses, True), _query(agent, statuses, False)):
+    narrow, wide = (_query(agent, statuses, asking, known) for known in (True, False))
+    async for execution in _listed(temporal, narrow, wide):
         if limit is not None and count >= limit:
             return
         found = await summary_of(execution)
-        if (agent is None or found.agent == agent) and (not statuses or found.status in statuses):
+        wanted = (agent is None or found.agent == agent) and (not statuses or found.status in statuses)
+        if wanted and (found.questions or not asking):
             count += 1
             yield found
 
 
-async def listed(temporal: Client, narrow: str, wide: str) -> AsyncIterator[WorkflowExecution]:
+async def _listed(temporal: Client, narrow: str, wide: str) -> AsyncIterator[WorkflowExecution]:
     """Temporal's list of workflows.
 
     Args:
@@ -139,11 +141,14 @@ async def listed(temporal: Client, narrow: str, wide: str) -> AsyncIterator[Work
         raise await translated(error, temporal) from error
 
 
-def _query(agent: str | None, statuses: Sequence[str], attributes: bool) -> str:
+def _query(agent: str | None, statuses: Sequence[str], asking: bool, attributes: bool) -> str:
     # IS NULL: a session that began before the attributes were registered does not set them.
     query = _SESSIONS
     if agent is not None and attributes:
         query += f" AND ({SEARCH_AGENT} = '{quoted(agent)}' OR {SEARCH_AGENT} IS NULL)"
+    if asking:
+        query += " AND ExecutionStatus = 'Running'"
+        query += f" AND ({SEARCH_PENDING} > 0 OR {SEARCH_PENDING} IS NULL)" if attributes else ""
     if statuses:
         query += f" AND ({' OR '.join(_status_query(word, attributes) for word in dict.fromkeys(statuses))})"
     return query

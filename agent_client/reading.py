@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 from temporalio.client import Client, WorkflowQueryRejectedError
 from temporalio.common import QueryRejectCondition
@@ -12,8 +12,9 @@ from temporalio.exceptions import TemporalError
 from countersign.agent_client.errors import ClientError, SessionEndedError
 from countersign.agent_client.listing import SessionSummary, summary_of
 from countersign.agent_client.sending import uncancelled
+from countersign.agent_client.shell import command
 from countersign.agent_client.translation import described, end_of, translated
-from countersign.agent_client.workers import no_worker, nobody_polls
+from countersign.agent_client.workers import no_answer, no_worker, nobody_polls
 from countersign.agent_core.errors import AnswerRefused
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.messages import Message
@@ -29,15 +30,33 @@ from countersign.agent_core.wire import (
 _QUERY_TIMEOUT = timedelta(seconds=10)
 
 _UNANSWERED_S, _UNTAKEN_S = 1.5, 4.0
-"""Without an answer for so long, the server is asked who polls: nobody at all; nobody since the query was sent."""
+"""Without an answer for so long, the server is asked who polls: nobody at all; nobody since the query was sent.
+
+The second one is no proof: a worker that knows the session takes its queries from a queue of its own, and may
+be busy.
+"""
 
 
-_FATES = {
-    "answered": ("already_answered", "was already answered by {who} at {at}"),
-    "expired": ("expired", "expired at {at}; it can't be answered any more"),
-    "question_withdrawn": ("withdrawn", "was withdrawn at {at}; it is not asked any more"),
+class Fate(NamedTuple):
+    """What became of a question.
+
+    Attributes:
+        kind: The word for it.
+        code: Of the refusal that a later answer gets.
+        words: Of that refusal.
+    """
+
+    kind: Literal["answered", "expired", "withdrawn"]
+    code: str
+    words: str
+
+
+FATES = {
+    "answered": Fate("answered", "already_answered", "was already answered by {who} at {at}"),
+    "expired": Fate("expired", "expired", "expired at {at}; it can't be answered any more"),
+    "question_withdrawn": Fate("withdrawn", "withdrawn", "was withdrawn at {at}; it is not asked any more"),
 }
-"""What becomes of a question, by the audit trail's event: the refusal's code, and its words."""
+"""What becomes of a question, by the audit trail's event."""
 
 
 class SessionReader:
@@ -67,22 +86,39 @@ class SessionReader:
             return []
         return [Question.model_validate(item) for item in found]
 
-    async def question(self, interrupt_id: str) -> Question:
+    async def question(self, interrupt_id: str, digest: str = "") -> Question:
         """An open question.
+
+        Args:
+            interrupt_id: Its id.
+            digest: Beginning of the digest that was seen; "" for any.
 
         Raises:
             AnswerRefused: If no open question has that id; "already_answered", "expired" or "withdrawn",
-                if the audit trail knows what became of it, else "unknown_interrupt".
+                if the audit trail knows what became of it, else "unknown_interrupt". "outdated" if it
+                has another digest.
         """
         for question in await self.interrupts():
             if question.id == interrupt_id:
-                return question
+                return unchanged(self.id, question, digest)
         for entry in reversed(await self.audit()):
-            if entry.detail.get("question") == interrupt_id and entry.event in _FATES:
-                raise _fate(interrupt_id, entry)
+            if entry.detail.get("question") == interrupt_id and entry.event in FATES:
+                raise _refusal(interrupt_id, entry)
         raise AnswerRefused(
             "unknown_interrupt",
-            f"session {self.id!r} has no open question {interrupt_id!r}; see: countersign show {self.id}",
+            f"session {self.id!r} has no open question {interrupt_id!r}; see: {command('show', self.id)}",
+        )
+
+    async def open_questions(self) -> list[Question]:
+        """The open questions.
+
+        Raises:
+            AnswerRefused: "not_interrupted", if there is none.
+        """
+        if found := await self.interrupts():
+            return found
+        raise AnswerRefused(
+            "not_interrupted", f"session {self.id!r} has no open question; see: {command('show', self.id)}"
         )
 
     async def status(self) -> JsonObject:
@@ -137,10 +173,10 @@ class SessionReader:
             raise await translated(error, self._temporal, self.id) from error
 
     async def _while_polled(self, query: Callable[[], Awaitable[Any]]) -> Any:
-        """A query's answer; gives up before its time is over if there is surely nobody to answer.
+        """A query's answer; gives up before its time is over if it looks as if nobody will answer.
 
         Raises:
-            NoWorkerError: If no worker polls the session's task queue.
+            NoWorkerError: If no worker polls the session's task queue, or none has since.
         """
         asked_at = datetime.now(UTC)
         task = asyncio.ensure_future(uncancelled(query))
@@ -161,10 +197,30 @@ class SessionReader:
         except ClientError:
             return  # the query's own answer says it
         if await nobody_polls(self._temporal, seen.task_queue, since):
-            raise no_worker(seen)
+            raise no_worker(seen) if since is None else no_answer(seen, _UNTAKEN_S)
 
 
-def _fate(interrupt_id: str, entry: AuditEntry) -> AnswerRefused:
-    code, words = _FATES[entry.event]
+def unchanged(session_id: str, question: Question, digest: str) -> Question:
+    """The question, if it is the one that was seen.
+
+    Args:
+        session_id: Whose it is.
+        question: As it is.
+        digest: Beginning of the digest that was seen; "" for any.
+
+    Raises:
+        AnswerRefused: "outdated", if it is another one.
+    """
+    if question.digest.startswith(digest.lower()):
+        return question
+    raise AnswerRefused(
+        "outdated",
+        f"question {question.id} is not the one you saw (its digest is {question.digest[:16]}); "
+        f"look again: {command('interrupts', session_id)}",
+    )
+
+
+def _refusal(interrupt_id: str, entry: AuditEntry) -> AnswerRefused:
+    _, code, words = FATES[entry.event]
     responder = (entry.detail.get("answer") or {}).get("responder") or {}
     return AnswerRefused(code, f"{interrupt_id} {words.format(who=responder.get('id') or 'somebody', at=entry.at)}")

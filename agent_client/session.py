@@ -1,5 +1,6 @@
 """`SessionHandle`: what client code can do with one session."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 from typing import Any
@@ -21,7 +22,7 @@ from countersign.agent_client.events import SessionEvent, followed
 from countersign.agent_client.first_cycle import trouble_at_start
 from countersign.agent_client.reading import SessionReader
 from countersign.agent_client.sending import DEFAULT_PATIENCE, Update, deliver, uncancelled
-from countersign.agent_client.settling import settled_questions
+from countersign.agent_client.settling import Outcome, next_outcome, settled
 from countersign.agent_client.starting import checked, checked_prompt
 from countersign.agent_client.stopping import StopReport, stopped
 from countersign.agent_client.translation import described, translated
@@ -126,11 +127,10 @@ class SessionHandle(SessionReader):
             AnswerRefused: Refused, with a code; nothing has changed.
             AgentRunError: The turn failed.
         """
-        sent = (
-            {"responses": checked(answer_blocks(content), "the answers")}
-            if is_answer_batch(content)
-            else {"prompt": checked_prompt(content)}
-        )
+        if is_answer_batch(content):
+            sent = {"responses": checked(answer_blocks(content), "the answers")}
+        else:
+            sent = {"prompt": checked_prompt(content)}
         got = await self._deliver(INVOKE_UPDATE, sent, wait_long=True)
         while isinstance(got, dict) and got.get("moved"):
             got = await self._deliver(INVOKE_UPDATE, {"turn": got["turn"]}, wait_long=True)
@@ -169,7 +169,7 @@ class SessionHandle(SessionReader):
         Raises:
             NoWorkerError: No worker runs; the stop is sent and takes effect when one does.
         """
-        return await stopped(self, close)
+        return await stopped(self, self.stop, self.close if close else None)
 
     async def terminate(self, reason: str) -> None:
         """End the session at once, as the last resort: nothing is withdrawn in order, running tools are abandoned.
@@ -216,13 +216,21 @@ class SessionHandle(SessionReader):
         Args:
             timeout: How long at most; None for any time.
 
-        Returns:
-            The open questions; none if it has ended or stands idle.
-
         Raises:
             TimeoutError: If it still runs then.
         """
-        return await settled_questions(self._temporal, self, timeout)
+        async with asyncio.timeout(timeout.total_seconds() if timeout is not None else None):
+            _, questions = await settled(self)
+        return questions
+
+    async def outcome(self) -> Outcome:
+        """Wait until the loop stops, and say with what: questions, or the model's last message.
+
+        Raises:
+            AgentRunError: The turn failed.
+            SessionEndedError: It was cancelled or terminated.
+        """
+        return await next_outcome(self, self.result)
 
     def _succeeded(self, result: SessionResult) -> SessionResult:
         if result.error is not None:

@@ -1,42 +1,101 @@
-"""Waiting until a session's loop has stopped: at questions, at rest, or at its end."""
+"""Waiting until a session's loop has stopped, and with what: questions, or the model's last message."""
 
 import asyncio
-from datetime import timedelta
+from collections.abc import Awaitable, Callable, Collection
+from dataclasses import dataclass, field
+from typing import Any
 
-from temporalio.client import Client
-
-from countersign.agent_client.errors import NoWorkerError, SessionEndedError
+from countersign.agent_client.errors import AgentRunError, NoWorkerError
+from countersign.agent_client.listing import ENDED_STATUSES
 from countersign.agent_client.reading import SessionReader
 from countersign.agent_client.sending import backoff_s
-from countersign.agent_client.translation import end_of
-from countersign.agent_core.wire import Question
+from countersign.agent_core.json_values import JsonObject
+from countersign.agent_core.messages import Message
+from countersign.agent_core.wire import Question, SessionResult
+
+AT_REST = ("waiting", "idle")
+"""What a session says when its loop has stopped."""
 
 
-async def settled_questions(temporal: Client, reader: SessionReader, timeout: timedelta | None) -> list[Question]:
-    """See `SessionHandle.wait_for_questions`."""
-    async with asyncio.timeout(timeout.total_seconds() if timeout is not None else None):
-        for pause_s in backoff_s(0.05, 2.0):
-            if (questions := await _settled(temporal, reader)) is not None:
-                return questions
-            await asyncio.sleep(pause_s)
-    raise AssertionError("the pauses never end")
+async def settled(
+    reader: SessionReader, at: Collection[str] = AT_REST, *, patient: bool = True
+) -> tuple[JsonObject, list[Question]]:
+    """Wait until a session's loop has stopped.
+
+    Args:
+        reader: The session.
+        at: Statuses that count as that; its end does, in any case.
+        patient: Whether to wait for a worker that is away.
+
+    Returns:
+        Its status, and the questions that it waits with. Of a session that ended and has no worker, only
+        that it ended is known.
+
+    Raises:
+        NoWorkerError: Without patience.
+    """
+    pauses = backoff_s(0.05, 2.0 if patient else 1.0)
+    while True:
+        try:
+            status = await reader.status()
+            waits = status["status"] == "waiting" and "waiting" in at
+            if waits and (questions := await reader.interrupts()):  # none: they were answered just now
+                return status, questions
+            if status["ended"] is not None or (status["status"] in at and not waits):
+                return status, []
+        except NoWorkerError:
+            if not patient:
+                raise
+            if (found := await reader.summary()).ended:
+                ended = ENDED_STATUSES[found.status].name.lower()
+                return {"status": "closed", "ended": ended, "stop_reason": None, "error": None}, []
+        await asyncio.sleep(next(pauses))
 
 
-async def _settled(temporal: Client, reader: SessionReader) -> list[Question] | None:
-    """The open questions once the loop has stopped; None while it runs or nobody can say."""
-    try:
-        word = (await reader.status())["status"]
-    except NoWorkerError:
-        return await _without_worker(temporal, reader.id)
-    if word == "waiting":
-        return await reader.interrupts()
-    return None if word == "running" else []
+@dataclass
+class Outcome:
+    """What a loop has come to.
+
+    Attributes:
+        questions: What it asks; empty if it is done.
+        message: The model's last message, if it is done.
+        stop_reason: Why it has stopped.
+    """
+
+    questions: list[Question] = field(default_factory=list)
+    message: Message | None = None
+    stop_reason: str | None = None
+
+    def as_json(self) -> dict[str, Any]:
+        """As plain JSON."""
+        return {
+            "stop_reason": self.stop_reason,
+            "interrupts": [question.model_dump(mode="json") for question in self.questions],
+            "message": self.message,
+        }
 
 
-async def _without_worker(temporal: Client, session_id: str) -> list[Question] | None:
-    ended = await end_of(temporal, session_id)
-    if ended is None:
-        return None
-    if isinstance(ended, SessionEndedError):
-        return []
-    raise ended
+def outcome_of(result: SessionResult) -> Outcome:
+    """The outcome that a result tells of."""
+    return Outcome(result.interrupts, None if result.interrupts else result.message, result.stop_reason)
+
+
+async def next_outcome(reader: SessionReader, result: Callable[[], Awaitable[SessionResult]]) -> Outcome:
+    """Wait for a session's next outcome.
+
+    Args:
+        reader: The session.
+        result: Waits for its end.
+
+    Raises:
+        AgentRunError: The turn failed.
+    """
+    status, questions = await settled(reader)
+    if questions:
+        return Outcome(questions, stop_reason="interrupt")
+    if status["ended"] is not None or status["lifetime"] == "turn":
+        return outcome_of(await result())
+    if status["error"] is not None:
+        raise AgentRunError(reader.id, status["error"]["type"], status["error"]["message"])
+    messages = [message async for message in reader.transcript(max(0, await reader.message_count() - 1))]
+    return Outcome(message=messages[-1] if messages else None, stop_reason=status["stop_reason"])

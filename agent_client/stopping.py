@@ -1,16 +1,18 @@
 """Stopping a session: sent, waited for, and told what became of its questions and tools."""
 
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal, TypeAlias
 
 from countersign.agent_client.errors import NoWorkerError, SessionEndedError
 from countersign.agent_client.listing import ENDED_STATUSES, SessionSummary
-from countersign.agent_client.sending import backoff_s, paused
+from countersign.agent_client.reading import SessionReader
+from countersign.agent_client.settling import settled
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.wire import AuditEntry
 
-if TYPE_CHECKING:
-    from countersign.agent_client.session import SessionHandle
+Send: TypeAlias = Callable[[], Awaitable[None]]
+"""Sends one thing to the session that is read."""
 
 
 @dataclass(frozen=True)
@@ -34,49 +36,60 @@ class StopReport:
     ran_on: list[str] = field(default_factory=list)
 
 
-def had_ended(summary: SessionSummary) -> StopReport:
+def _had_ended(summary: SessionSummary) -> StopReport:
     """The report for a session with nothing to stop, because it had ended before."""
     return StopReport("ended", summary.status, ENDED_STATUSES[summary.status].name.lower(), None)
 
 
-async def stopped(session: "SessionHandle", close: bool) -> StopReport:
-    """See `SessionHandle.stop_and_wait`."""
-    before = await session.summary()
+async def stopped(reader: SessionReader, stop: Send, close: Send | None) -> StopReport:
+    """See `SessionHandle.stop_and_wait`.
+
+    Args:
+        reader: The session.
+        stop: Sends the stop.
+        close: Ends the session; None to leave an open one open.
+    """
+    before = await reader.summary()
     if before.ended:
-        return had_ended(before)
+        return _had_ended(before)
     try:
-        busy = (await session.status())["status"] in ("running", "waiting")
+        busy = (await reader.status())["status"] in ("running", "waiting")
         if busy:
-            await session.stop()
+            await stop()
     except NoWorkerError as error:
-        await session.stop()
+        await stop()
         raise _later(error) from error
     except SessionEndedError:
         busy = True  # it came to its end by itself meanwhile
     try:
-        if close:
-            await session.close()
-        status = await _at_rest(session, close)
+        if close is not None:
+            await close()
+        status, _ = await settled(reader, () if close else ("idle",), patient=False)
     except NoWorkerError as error:
         raise _later(error) from error
     if not busy:
         return StopReport("idle", status["status"], status["ended"], status["stop_reason"])
-    withdrawn, ran_on = _since_stop(await session.audit())
+    withdrawn, ran_on = _since_stop(await reader.audit())
     return StopReport("stopped", status["status"], status["ended"], status["stop_reason"], withdrawn, ran_on)
+
+
+async def terminated(reader: SessionReader, terminate: Send) -> StopReport:
+    """End a session at once, unless it has ended; what it asked is told from its memo.
+
+    Args:
+        reader: The session.
+        terminate: Ends it.
+    """
+    before = await reader.summary()
+    if before.ended:
+        return _had_ended(before)
+    await terminate()
+    withdrawn = [{"id": card.get("id"), "name": card.get("name")} for card in before.questions]
+    return StopReport("stopped", "terminated", "terminated", None, withdrawn)
 
 
 def _later(error: NoWorkerError) -> NoWorkerError:
     return NoWorkerError(f"{error}. The stop is sent and takes effect then")
-
-
-async def _at_rest(session: "SessionHandle", close: bool) -> JsonObject:
-    """The status once nothing runs any more, and the session has ended if it is to."""
-    async for _ in paused(backoff_s(0.05, 1.0)):
-        status = await session.status()
-        over = status["ended"] is not None
-        if over or (status["status"] not in ("running", "waiting", "closed") and not close):
-            return status
-    raise AssertionError("the pauses never end")
 
 
 def _since_stop(audit: list[AuditEntry]) -> tuple[list[JsonObject], list[str]]:

@@ -3,7 +3,6 @@
 import asyncio
 import contextlib
 import os
-import re
 import signal
 from collections.abc import AsyncIterator, Callable, Sequence
 from dataclasses import dataclass
@@ -12,11 +11,11 @@ from typing import Any
 from countersign.agent_client.dev_server import leashed
 from countersign.agent_client.errors import ClientError
 from countersign.agent_client.sending import backoff_s
+from countersign.agent_core.wire import WORKER_READY
 
 CANNOT_SERVE = 2
 """Exit code of a worker whose agents or settings are at fault: the same again would end the same."""
 
-_READY = re.compile(r"countersign worker ready: agents (?P<agents>.+); task queue ")
 _STEADY_S = 30.0
 """A worker that lived so long was well: when it dies, the pauses begin anew."""
 
@@ -159,9 +158,9 @@ class Supervisor:
         async for line in _lines(output):
             text = line.decode(errors="replace").rstrip("\r")
             self._listener.said(text)
-            if (ready := _READY.match(text)) is not None:
+            if text.startswith(WORKER_READY):
                 self._was_ready = True
-                self._listener.ready(ready["agents"].split(", "))
+                self._listener.ready(text.removeprefix(WORKER_READY).split("; ")[0].split(", "))
 
     async def _stop(self, process: asyncio.subprocess.Process) -> None:
         """Stop it: running tools get the worker's own grace period, unless somebody is in a hurry."""

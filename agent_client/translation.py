@@ -23,7 +23,7 @@ from countersign.agent_client.errors import (
     SessionEndedError,
     SessionNotFoundError,
 )
-from countersign.agent_client.workers import no_worker
+from countersign.agent_client.workers import no_answer, no_worker, task_fails
 from countersign.agent_core.errors import AnswerRefused, CountersignError
 from countersign.agent_core.wire import SESSION_WORKFLOW
 
@@ -42,6 +42,14 @@ _TRANSIENT = {
 
 _NOBODY_ANSWERS = {RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED, RPCStatusCode.FAILED_PRECONDITION}
 """What a query ends with if no worker takes it; which one depends on who loses patience first."""
+
+_TASK_FAILS = "task in failed state"
+"""In the server's words for a query that it does not pass on, because the worker fails on that session."""
+
+
+def worker_fails(error: RPCError) -> bool:
+    """True for a query that a session can't answer because its worker fails on it."""
+    return error.status == RPCStatusCode.FAILED_PRECONDITION and _TASK_FAILS in error.message.lower()
 
 
 def is_transient(error: BaseException) -> bool:
@@ -89,7 +97,7 @@ async def _rpc_error(error: RPCError, client: Client, session_id: str | None) ->
             f"session {session_id!r} was between two runs; try again"
         )
     if session_id is not None and error.status in _NOBODY_ANSWERS:
-        return await nobody_answers(client, session_id)
+        return await _unanswered(error, client, session_id)
     return ClientError(f"the Temporal server refused the request ({error.status.name}): {error.message}")
 
 
@@ -116,12 +124,15 @@ def _names_namespace(error: RPCError) -> bool:
     return any(part.Unpack(detail) for part in error.grpc_status.details)
 
 
-async def nobody_answers(client: Client, session_id: str) -> ClientError:
-    """What to say of a session that no worker answers for."""
+async def _unanswered(error: RPCError, client: Client, session_id: str) -> ClientError:
+    """What to say of a session that was asked in vain."""
     try:
-        return no_worker(await described(client, session_id))
-    except ClientError as error:
-        return error
+        seen = await described(client, session_id)
+    except ClientError as other:
+        return other
+    if error.status != RPCStatusCode.FAILED_PRECONDITION:
+        return no_answer(seen)
+    return task_fails(seen) if worker_fails(error) else no_worker(seen)
 
 
 async def described(client: Client, session_id: str) -> WorkflowExecutionDescription:

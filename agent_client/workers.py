@@ -1,6 +1,8 @@
-"""Whether a worker serves a task queue, from the server's list of those who poll it; and how to start one."""
+"""Whether a worker serves a task queue, from the server's list of those who poll it; and what to say if none does."""
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import Literal
 
 from temporalio.api.enums.v1 import TaskQueueType
 from temporalio.api.taskqueue.v1 import TaskQueue
@@ -9,8 +11,7 @@ from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExec
 from temporalio.service import RPCError
 
 from countersign.agent_client.errors import NoWorkerError
-
-DEFAULT_TASK_QUEUE = "countersign"
+from countersign.agent_client.shell import how_to_start, word
 
 POLL_LASTS = timedelta(seconds=75)
 """An idle worker polls anew after a minute: one that was not seen for longer is gone. The server lists it for five."""
@@ -21,6 +22,46 @@ CLOCKS_DIFFER = timedelta(seconds=2)
 _RPC_TIMEOUT = timedelta(seconds=5)
 
 
+@dataclass(frozen=True)
+class Poller:
+    """Something that asks a task queue for work.
+
+    Attributes:
+        identity: Like "1234@host".
+        last_seen: When it asked last.
+        deployment: Its worker deployment, if it is versioned.
+        build_id: Its build there.
+    """
+
+    identity: str
+    last_seen: datetime
+    deployment: str = ""
+    build_id: str = ""
+
+
+async def pollers(temporal: Client, task_queue: str, kind: Literal["workflow", "activity"]) -> list[Poller]:
+    """Who has asked a task queue for work in the last five minutes.
+
+    Raises:
+        RPCError: If the server does not say.
+    """
+    request = DescribeTaskQueueRequest(
+        namespace=temporal.namespace,
+        task_queue=TaskQueue(name=task_queue),
+        task_queue_type=TaskQueueType.Value(f"TASK_QUEUE_TYPE_{kind.upper()}"),
+    )
+    answer = await temporal.workflow_service.describe_task_queue(request, timeout=_RPC_TIMEOUT)
+    return [
+        Poller(
+            item.identity,
+            item.last_access_time.ToDatetime(UTC),
+            item.deployment_options.deployment_name if item.deployment_options.build_id else "",
+            item.deployment_options.build_id,
+        )
+        for item in answer.pollers
+    ]
+
+
 async def last_poll(temporal: Client, task_queue: str) -> datetime | None:
     """When a worker last polled a task queue for workflows, as far as the server knows.
 
@@ -28,18 +69,12 @@ async def last_poll(temporal: Client, task_queue: str) -> datetime | None:
         The time of the last poll; None if nobody polls. A server that does not say counts as polled
         now: whoever asks wants to know that there is surely no worker.
     """
-    request = DescribeTaskQueueRequest(
-        namespace=temporal.namespace,
-        task_queue=TaskQueue(name=task_queue),
-        task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW,
-    )
     now = datetime.now(UTC)
     try:
-        answer = await temporal.workflow_service.describe_task_queue(request, timeout=_RPC_TIMEOUT)
+        polling = await pollers(temporal, task_queue, "workflow")
     except RPCError:
         return now
-    polls = [poller.last_access_time.ToDatetime(tzinfo=UTC) for poller in answer.pollers]
-    newest = max(polls, default=None)
+    newest = max((poller.last_seen for poller in polling), default=None)
     return None if newest is None or now - newest > POLL_LASTS else newest
 
 
@@ -57,20 +92,32 @@ async def nobody_polls(temporal: Client, task_queue: str, since: datetime | None
 
 
 def no_worker(seen: WorkflowExecutionDescription) -> NoWorkerError:
-    """The error for a session that can't be asked because no worker answers, with the next step."""
-    ended = seen.status not in (None, WorkflowExecutionStatus.RUNNING)
-    what = (
-        f"session {seen.id!r} has ended ({str(seen.status.name).lower()}), and reading its conversation needs a worker"
-        if ended and seen.status is not None
-        else f"no worker answers for session {seen.id!r}, which is safe and goes on when one runs"
+    """The error for a session that can't be asked because surely no worker runs, with the next step."""
+    return _unanswered(seen, f"no worker answers for session {seen.id!r}, which is safe and goes on when one runs")
+
+
+def no_answer(seen: WorkflowExecutionDescription, waited_s: float | None = None) -> NoWorkerError:
+    """The error for a session that did not answer: its worker may be gone, or busy.
+
+    Args:
+        seen: The session.
+        waited_s: For how long it was waited, in seconds; None if that is not known.
+    """
+    within = f" within {waited_s:g} s" if waited_s is not None else ""
+    what = f"session {seen.id!r} did not answer{within}: its worker is busy or gone"
+    return _unanswered(seen, f"{what}. It is safe; ask again, and if none runs")
+
+
+def task_fails(seen: WorkflowExecutionDescription) -> NoWorkerError:
+    """The error for a session whose worker runs and fails on it."""
+    return NoWorkerError(
+        f"session {seen.id!r} can't be asked: its worker fails on it (workflow task in failed state). It is safe and "
+        f"goes on when a worker with corrected code runs; for the cause: temporal workflow show -w {word(seen.id)}"
     )
+
+
+def _unanswered(seen: WorkflowExecutionDescription, what: str) -> NoWorkerError:
+    if seen.status not in (None, WorkflowExecutionStatus.RUNNING):
+        how = str(seen.status.name).lower() if seen.status is not None else ""
+        what = f"session {seen.id!r} has ended ({how}), and reading its conversation needs a worker"
     return NoWorkerError(f"{what}; {how_to_start(seen.task_queue)}")
-
-
-def how_to_start(task_queue: str) -> str:
-    """How to start a worker for a task queue."""
-    flag = "" if task_queue == DEFAULT_TASK_QUEUE else f" --task-queue {task_queue}"
-    return (
-        f"start one with: python -m countersign.worker --agents <module>{flag} "
-        f"(or, to develop: countersign dev --agents <module>{flag})"
-    )

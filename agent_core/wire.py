@@ -39,6 +39,9 @@ SEARCH_PENDING = "CountersignPending"
 SEARCH_APPROVERS = "CountersignApprovers"
 SEARCH_DEADLINE = "CountersignDeadline"
 
+WORKER_READY = "countersign worker ready: agents "
+"""Begins the line on standard error with which a worker says that it serves: their names follow, then "; " and more."""
+
 MAX_VALUE_BYTES = 1_500_000
 """The largest single value that is sent (Temporal refuses 2 MB)."""
 
@@ -47,6 +50,11 @@ MAX_ARGUMENTS_BYTES = 1_900_000
 
 MAX_TASK_BYTES = 3_000_000
 """The most that one workflow task may issue (gRPC refuses 4 MB)."""
+
+
+def cycle_id(session_id: str, cycle: int) -> str:
+    """The workflow id of a session's cycle."""
+    return f"{session_id}/cycle-{cycle}"
 
 
 def timestamp(moment: datetime) -> str:

@@ -37,6 +37,7 @@ from countersign.agent_core.wire import (
     ErrorInfo,
     Recovery,
     SessionResult,
+    cycle_id,
 )
 from countersign.workflows.details import CYCLE_DETAILS, cycle_summary, wait_summary
 from countersign.workflows.intake import decoded
@@ -159,7 +160,7 @@ class AgentSession:
             )
             self._session.fail_turn(ErrorInfo(type=type(error).__name__, message=str(error)), workflow.now())
             return
-        child_id = f"{given.session_id}/cycle-{given.cycle}"
+        child_id = cycle_id(given.session_id, given.cycle)
         try:
             self._child = await workflow.start_child_workflow(
                 CYCLE_WORKFLOW,

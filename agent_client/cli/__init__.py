@@ -1,7 +1,8 @@
 """The `countersign` command: start agents, see what waits, answer it.
 
-Commands parse, call the client and print; whatever is decided is decided elsewhere. Temporal's
-client is imported when a command connects, so that help comes at once.
+Commands parse, call the client and print; what there is to decide of a session, `agent_client`
+decides. Temporal's client is imported when a command connects, so that help comes at once.
+The signature of a command is the list of its options: that is why some are long.
 """
 
 import contextlib

@@ -4,8 +4,9 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from countersign.agent_client.cli.cards import DIGEST_SHOWN, parsed_moment
+from countersign.agent_client.cli.cards import DIGEST_SHOWN
 from countersign.agent_client.cli.terminal import shortened, styled
+from countersign.agent_client.moments import parsed_moment
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:

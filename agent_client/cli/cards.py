@@ -2,10 +2,12 @@
 
 import json
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from countersign.agent_client.cli.terminal import command, shortened, styled, visible_json, visible_lines
+from countersign.agent_client.cli.terminal import shortened, styled, visible_json, visible_lines
+from countersign.agent_client.moments import moment
+from countersign.agent_client.shell import command
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
@@ -15,49 +17,56 @@ DIGEST_SHOWN = 16
 """Hex digits of a digest that are shown and, pasted back, are enough to name it."""
 
 
-def question_card(session_id: str, question: "Question", now: datetime, *, colour: bool = False) -> str:
+def question_card(session_id: str, question: "Question", now: datetime, *, width: int | None = None) -> str:
     """Everything about one question: what will run, why, since when, until when, how to answer.
 
     Args:
         session_id: Whose question it is.
         question: The question.
         now: The present moment.
-        colour: True to set off its head and its commands on a terminal.
+        width: Columns of the terminal; None for lines of any length.
     """
-    style = styled if colour else _unstyled
-    lines = [f"{style(visible(question.name), 'waiting')}  ({visible(question.id)})"]
-    for call in question.calls:
-        lines += [f"  will run {style(visible(call.tool), 'bold')} with", visible_json(call.input, "    ")]
-    if not question.calls:
-        lines.append("  about no single call")
-    if question.reason is not None:
-        text = question.reason
-        lines.append("  reason")
-        lines.append(visible_lines(text, "    ") if isinstance(text, str) else visible_json(text, "    "))
+    lines = [f"{styled(visible(question.name), 'waiting')}  ({visible(question.id)})", *_body(question, styled, width)]
     lines.append(f"  asked    {moment(question.asked_at, now)}")
     lines.append(f"  deadline {moment(question.deadline, now) if question.deadline else 'none'}")
-    lines.append(f"  digest   {style(visible(question.digest[:DIGEST_SHOWN]), 'dim')}")
+    lines.append(f"  digest   {styled(visible(question.digest[:DIGEST_SHOWN]), 'dim')}")
     if question.votes:
         lines.append(f"  votes    {len(question.votes)}")
-    return "\n".join([*lines, *_ways_to_answer(session_id, question, style)])
+    return "\n".join([*lines, *_ways_to_answer(session_id, question)])
 
 
-def _unstyled(text: str, style: str) -> str:
-    return text
+def inline_card(question: "Question", now: datetime, width: int) -> str:
+    """A question within a conversation, which offers the answers itself: what will run, why, and until when."""
+    lines = [f"? {visible(question.name)}", *_body(question, lambda text, style: text, width)]
+    if question.deadline is not None:
+        lines.append(f"  until {moment(question.deadline, now)}")
+    return "\n".join(lines)
 
 
-def _ways_to_answer(session_id: str, question: "Question", style: Callable[[str, str], str]) -> list[str]:
+def _body(question: "Question", style: Callable[[str, str], str], width: int | None) -> list[str]:
+    """What a person signs: each call with its input, in full, and the reason."""
+    lines = [] if question.calls else ["  about no single call"]
+    for call in question.calls:
+        lines += [f"  will run {style(visible(call.tool), 'bold')} with", visible_json(call.input, "    ", width)]
+    reason = question.reason
+    if reason is not None:
+        in_json = not isinstance(reason, str)
+        lines += ["  reason", (visible_json if in_json else visible_lines)(reason, "    ", width)]
+    return lines
+
+
+def _ways_to_answer(session_id: str, question: "Question") -> list[str]:
     """A command for each answer that the question offers, bound to what is shown here."""
     bound = ["--digest", question.digest[:DIGEST_SHOWN]]
     lines = ["  answer with"] if {"approve", "deny"} & question.answers.keys() else []
     for verdict in ("approve", "deny"):
         if verdict in question.answers:
-            lines.append(f"    {style(command(verdict, session_id, question.id, *bound), 'bold')}")
+            lines.append(f"    {styled(command(verdict, session_id, question.id, *bound), 'bold')}")
     respond = ["respond", session_id, question.id]
     for meaning, answer in question.answers.items():
         if meaning not in ("approve", "deny"):
             lines.append(f"  {shortened(visible(f'to {meaning}'), 80)}")
-            lines.append(f"    {style(command(*respond, *_as_words(answer, bound)), 'bold')}")
+            lines.append(f"    {styled(command(*respond, *_as_words(answer, bound)), 'bold')}")
     lines += ["  with words or a value of your own", f"    {command(*respond)} VALUE {' '.join(bound)}"]
     return lines
 
@@ -71,46 +80,17 @@ def _as_words(answer: Any, bound: list[str]) -> list[str]:
     return ["--json-value", *bound, "--", text] if text.startswith("-") else [text, "--json-value", *bound]
 
 
-def short_card(card: dict[str, Any], now: datetime) -> str:
+def short_card(card: dict[str, Any], now: datetime, width: int | None = None) -> str:
     """A memo's card of a question: cut to fit there, so that it says nothing of how to approve it."""
     lines = [f"{styled(visible(str(card.get('name'))), 'waiting')}  ({visible(str(card.get('id')))})"]
     for call in _card_calls(card):
-        lines += [f"  would run {visible(str(call.get('tool')))} with", visible_lines(str(call.get("input")), "    ")]
+        lines.append(f"  would run {visible(str(call.get('tool')))} with")
+        lines.append(visible_lines(str(call.get("input")), "    ", width))
     if card.get("reason") not in (None, "null"):
-        lines += ["  reason", visible_lines(str(card["reason"]), "    ")]
+        lines += ["  reason", visible_lines(str(card["reason"]), "    ", width)]
     lines.append(f"  asked    {moment(str(card.get('asked_at')), now)}")
     lines.append(f"  deadline {moment(str(card['deadline']), now) if card.get('deadline') else 'none'}")
     return "\n".join(lines)
-
-
-def moment(at: str | None, now: datetime) -> str:
-    """A wire timestamp with its distance: "2026-01-02 03:04:05 UTC (3 h ago)"."""
-    when = parsed_moment(at)
-    if when is None:
-        return visible(at or "unknown")
-    return f"{when.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC ({distance(when, now)})"
-
-
-def parsed_moment(at: str | None) -> datetime | None:
-    """A wire timestamp; None for what is none."""
-    try:
-        when = datetime.fromisoformat(at or "")
-    except ValueError:
-        return None
-    return when if when.tzinfo is not None else None
-
-
-def distance(when: datetime, now: datetime) -> str:
-    """How far a moment is away: "in 5 min", "3 h ago"."""
-    seconds = (when - now).total_seconds()
-    return f"in {_span(seconds)}" if seconds > 0 else f"{_span(-seconds)} ago"
-
-
-def _span(seconds: float) -> str:
-    for size_s, unit in ((86_400, "d"), (3_600, "h"), (60, "min")):
-        if seconds >= 2 * size_s:
-            return f"{seconds / size_s:.0f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 def card_calls(card: dict[str, Any]) -> str:

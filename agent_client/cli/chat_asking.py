@@ -6,6 +6,7 @@ from typing import Any
 
 from countersign.agent_client.answers import answer_block
 from countersign.agent_client.cli import chat_view
+from countersign.agent_client.cli.cards import inline_card
 from countersign.agent_client.cli.chat_line import InterruptedLineError, Terminal
 from countersign.agent_client.cli.chat_link import LeavingError, Link
 from countersign.agent_core.errors import AnswerRefused
@@ -20,8 +21,8 @@ COMMANDS = """  /quit or Ctrl-D   leave; the session stays open
 
 LEAVE, CLOSE, STOP = ("/quit", "/exit"), "/close", "/stop"
 
-_GIVE_AGAIN = ("malformed", "not_json", "too_large")
-"""Refusals that are about the answer and not about the question."""
+_GONE = ("already_answered", "expired", "withdrawn", "outdated", "not_interrupted", "unknown_interrupt", "closed")
+"""Refusals that are about the question and not about the answer."""
 
 
 def like_a_command(text: str) -> bool:
@@ -50,7 +51,7 @@ class Asker:
         Raises:
             LeavingError: The person leaves.
         """
-        self._terminal.say(f"\n{chat_view.card(question, datetime.now(UTC), self._terminal.width)}", "bold")
+        self._terminal.say(f"\n{inline_card(question, datetime.now(UTC), self._terminal.width)}", "bold")
         self._terminal.say(f"  {chat_view.offer(question)}", "dim")
         while (typed := await self._typed_or_withdrawn(question)) is not None:
             if typed in LEAVE:
@@ -58,7 +59,7 @@ class Asker:
             if typed == CLOSE:
                 return False
             if typed == STOP:
-                await self._link.busy("stopping …", self._link.session.stop())
+                await self._link.busy("stopping …", self._link.stop())
                 return True
             if like_a_command(typed):
                 self._terminal.say(COMMANDS, "dim")
@@ -67,8 +68,8 @@ class Asker:
         return True
 
     async def _typed_or_withdrawn(self, question: Question) -> str | None:
-        """A line; None if the question is not open any more, which is said."""
-        watching = asyncio.ensure_future(self._link.until_closed(question))
+        """A line; None if the question is not open any more."""
+        watching = asyncio.ensure_future(self._link.until_gone(question))
         typing = asyncio.ensure_future(self._link.or_leave(self._terminal.answer("answer> ")))
         either: list[asyncio.Future[Any]] = [watching, typing]
         try:
@@ -78,7 +79,7 @@ class Asker:
             while not typing.done():  # it may not have begun to read
                 self._terminal.withdraw()
                 await asyncio.wait({typing}, timeout=0.05)
-            self._terminal.say(chat_view.fate(watching.result()), "yellow")
+            watching.result()
             return None
         except EOFError:
             raise LeavingError from None
@@ -96,10 +97,12 @@ class Asker:
                 return False
             answer, verdict = meant
             block = answer_block(question.id, answer, digest=question.digest, responder=self._responder)
-            await self._link.busy("sending the answer …", self._link.deliver(block))
+            await self._link.busy("sending the answer …", self._link.answer(block))
         except AnswerRefused as refusal:
             self._terminal.say(f"  refused ({visible(refusal.code)}): {visible(str(refusal))}", "yellow")
-            return refusal.code not in _GIVE_AGAIN
+            if refusal.code in _GONE:
+                self._link.questions.pop(question.id, None)
+            return refusal.code in _GONE
         except ValueError as error:
             self._terminal.say(f"  not sent: {visible(str(error))}", "yellow")
             return False

@@ -15,8 +15,7 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from countersign.agent_client.cli.chat_view import CUT
-from countersign.agent_client.cli.terminal import BAR
+from countersign.agent_client.cli.terminal import BAR, CUT
 
 _REST = f"  {CUT}"
 """Before what is left of a line."""

@@ -1,14 +1,13 @@
-"""The far end of `chat`: a session that is looked at and answered however long its worker is away, and Ctrl-C."""
+"""The far end of `chat`: a session that is followed and answered however long its worker is away, and Ctrl-C."""
 
 import asyncio
 import signal
-from collections.abc import Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any, TypeVar
 
 from countersign.agent_client.cli.chat_line import Terminal
-from countersign.agent_client.client import AgentClient
 from countersign.agent_client.errors import ConnectionFailedError, NoReplyError, NoWorkerError
-from countersign.agent_client.following import Follower, Glimpse
+from countersign.agent_client.events import SessionEvent
 from countersign.agent_client.session import SessionHandle
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.visible import visible
@@ -16,8 +15,7 @@ from countersign.agent_core.wire import Question
 
 T = TypeVar("T")
 
-_RETRY_S, _ASKING_S = 0.5, 0.7
-"""Pauses between looks: while nobody answers, and while a question is asked."""
+_RETRY_S = 0.5
 
 
 class LeavingError(Exception):
@@ -28,16 +26,23 @@ class Link:
     """One session, as a terminal talks to it.
 
     Args:
-        client: A connected client.
-        session_id: The session; it may have to be started still.
+        session: The session; it may have to be started still.
         terminal: Where the person is told what is wrong.
+        told: Called with each event, before the link takes it in.
+        tail: Messages to begin with; None for all.
+
+    Attributes:
+        session: The session.
+        questions: Those that are open and not answered from here, by id.
     """
 
-    def __init__(self, client: AgentClient, session_id: str, terminal: Terminal) -> None:
-        self.session: SessionHandle = client.session(session_id)
-        self._terminal = terminal
-        self._follower = Follower(client.temporal, self.session)
-        self._away = False
+    def __init__(
+        self, session: SessionHandle, terminal: Terminal, told: Callable[[SessionEvent], None], tail: int | None
+    ) -> None:
+        self.session, self._terminal, self._told = session, terminal, told
+        self.questions: dict[str, Question] = {}
+        self._events: AsyncIterator[SessionEvent] = session.follow(tail)
+        self._coming: asyncio.Future[SessionEvent] | None = None
         self._interrupts, self._leaving = 0, asyncio.Event()
         self._stopping: asyncio.Future[None] | None = None
 
@@ -46,57 +51,64 @@ class Link:
         """The session's id, to be shown."""
         return visible(self.session.id)
 
-    # --- Looking and answering, for as long as it takes ---
+    # --- Following and answering, for as long as it takes ---
 
-    async def look(self) -> Glimpse:
-        """The session as it is, as soon as somebody can say."""
+    async def until(self, done: Callable[[SessionEvent], bool]) -> SessionEvent:
+        """Take in what happens until something has happened; a cancel loses nothing of it.
+
+        Args:
+            done: Asked after each event; the first one that it likes is returned.
+        """
         while True:
-            try:
-                glimpse = await self._follower.look()
-            except (NoWorkerError, ConnectionFailedError) as error:
-                self._say_away(error)
-                await asyncio.sleep(_RETRY_S)
-            else:
-                self._say_back()
-                return glimpse
+            event = await self._next()
+            self._told(event)
+            self._take_in(event)
+            if done(event):
+                return event
 
-    async def until_closed(self, question: Question) -> JsonObject:
-        """Wait until a question is not open any more; returns its fate, see `Follower.fate`."""
-        while True:
-            try:
-                if not await self._follower.is_open(question):
-                    return await self._follower.fate(question)
-                self._say_back()
-            except (NoWorkerError, ConnectionFailedError) as error:
-                self._say_away(error)
-            await asyncio.sleep(_ASKING_S)
+    async def _next(self) -> SessionEvent:
+        if self._coming is None:
+            self._coming = asyncio.ensure_future(anext(self._events))
+            self._coming.add_done_callback(_seen)
+        await asyncio.wait({self._coming})  # cancelled, it leaves the future alone, and with it the stream
+        coming, self._coming = self._coming, None
+        return coming.result()
 
-    async def deliver(self, block: JsonObject) -> None:
+    def _take_in(self, event: SessionEvent) -> None:
+        if event.kind == "question":
+            question = Question.model_validate(event.detail)
+            self.questions[question.id] = question
+        elif event.kind in ("answered", "withdrawn", "expired"):
+            self.questions.pop(event.detail["id"], None)
+        elif event.kind == "ended" or (event.kind == "status" and event.detail["status"] == "idle"):
+            self.questions.clear()
+
+    async def until_gone(self, question: Question) -> None:
+        """Wait until a question is not open any more, or has changed."""
+        await self.until(lambda event: self.questions.get(question.id) != question)
+
+    async def answer(self, block: JsonObject) -> None:
         """Send an answer until it is confirmed; the same one counts once, however often it is sent.
 
         Raises:
             AnswerRefused: The session refused it.
         """
+        waits = False
         while True:
             try:
                 await self.session.answer(block)
+                break
             except (NoReplyError, NoWorkerError, ConnectionFailedError) as error:
-                self._say_away(error)
+                if not waits:
+                    self._terminal.say(f"  {visible(str(error))}; sending it until it is taken …", "yellow")
+                waits = True
                 await asyncio.sleep(_RETRY_S)
-            else:
-                self._say_back()
-                return
+        self.questions.pop(block["interruptResponse"]["interruptId"], None)
 
-    def _say_away(self, error: Exception) -> None:
-        if not self._away:
-            self._away = True
-            what = "the server can't be reached" if isinstance(error, ConnectionFailedError) else "no worker answers"
-            self._terminal.say(f"  {what}; the session is safe and goes on when it is back. Waiting …", "yellow")
-
-    def _say_back(self) -> None:
-        if self._away:
-            self._away = False
-            self._terminal.say("  it is back", "green")
+    async def stop(self) -> None:
+        """Stop the turn; what it asks is withdrawn."""
+        await self.session.stop()
+        self.questions.clear()
 
     # --- Ctrl-C, and leaving ---
 
@@ -125,7 +137,7 @@ class Link:
 
     async def _stop(self) -> None:
         try:
-            await self.session.stop()
+            await self.stop()
         except Exception as error:
             self._terminal.say(f"  can't stop it: {visible(str(error))}", "yellow")
 
@@ -156,3 +168,9 @@ class Link:
             if not task.done():
                 task.cancel()
                 await asyncio.wait({task})
+
+
+def _seen(event: "asyncio.Future[SessionEvent]") -> None:
+    """One whose person has left is no error that nobody saw."""
+    if not event.cancelled():
+        event.exception()

@@ -1,101 +1,20 @@
-"""A conversation as a person reads it at the terminal. Text in, text out: nothing is printed here.
-
-Whatever a model, a tool or a stranger wrote stands behind a bar, with nothing hidden.
-"""
+"""What a person types at a question and what that means; how a turn has ended. Text in, text out."""
 
 import json
-import textwrap
-from datetime import datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from countersign.agent_client.cli.cards import moment
-from countersign.agent_client.cli.terminal import BAR, shortened
+from countersign.agent_client.cli.terminal import shortened
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
     from countersign.agent_core.json_values import JsonObject, JsonValue
-    from countersign.agent_core.messages import Message
     from countersign.agent_core.wire import Question
 
-CUT = "┆ "
-"""Instead of the bar, where a line was cut because the terminal is narrow."""
-
-_CALL_CHARS, _RESULT_CHARS, _TEXT_CHARS = 300, 500, 20_000
+_SENT_CHARS = 300
 _KEYS = {"approve": "y", "deny": "n", "trust": "t"}
 """What is typed for the answers that most questions offer."""
 
 _WORDS = {"y": "approve", "yes": "approve", "n": "deny", "no": "deny", "t": "trust"}
-
-
-class Transcript:
-    """Turns messages into lines; remembers the names of calls for their results."""
-
-    def __init__(self) -> None:
-        self._tools: dict[str, str] = {}
-
-    def texts(self, agent: str, message: "Message", width: int) -> list[str]:
-        """A message's blocks, each as one text of one or more lines of so many columns."""
-        who = agent if message["role"] == "assistant" else "user"
-        return [self._block(who, block, width) for block in message["content"]]
-
-    def _block(self, who: str, block: Any, width: int) -> str:
-        if isinstance(block.get("text"), str):
-            return f"{visible(who)}\n{barred(shortened(block['text'], _TEXT_CHARS), '  ', width, prose=True)}"
-        if "toolUse" in block:
-            use = block["toolUse"]
-            self._tools[str(use.get("toolUseId"))] = name = str(use.get("name"))
-            given = json.dumps(use.get("input"), ensure_ascii=False)
-            return f"  calls {visible(shortened(f'{name} {given}', _CALL_CHARS))}"
-        if "toolResult" in block:
-            result = block["toolResult"]
-            name = self._tools.get(str(result.get("toolUseId")), "a call")
-            parts = [part["text"] if "text" in part else json.dumps(part) for part in result.get("content", [])]
-            status = "returned" if result.get("status") == "success" else f"ended with {result.get('status')}"
-            shown = barred(shortened("\n".join(map(str, parts)), _RESULT_CHARS), "    ", width)
-            return f"  {visible(name)} {visible(status)}\n{shown}"
-        return f"  {visible(', '.join(block))}"
-
-
-def barred(text: str, indent: str, width: int, *, prose: bool = False) -> str:
-    """Foreign text behind a bar, cut to the terminal's width: no part of it can begin a line.
-
-    Args:
-        text: The text.
-        indent: Blanks before the bar.
-        width: Columns of the terminal.
-        prose: Cut between words, which may lose a blank; else nothing is lost, and cuts are marked.
-    """
-    from rich.cells import chop_cells
-
-    room = max(width - len(indent) - len(BAR), 10)
-    lines = [visible(line) for line in text.split("\n")]
-    if prose:
-        lines = [row for line in lines for row in textwrap.wrap(line, room) or [""]]
-    shown = []
-    for line in lines:
-        first, *rest = chop_cells(line, room) or [""]
-        shown += [f"{indent}{BAR}{first}", *(f"{indent}{CUT}{piece}" for piece in rest)]
-    return "\n".join(shown)
-
-
-def _barred_json(value: Any, width: int) -> str:
-    return barred(json.dumps(value, indent=2, ensure_ascii=False), "    ", width)
-
-
-def card(question: "Question", now: datetime, width: int) -> str:
-    """A question inline: what will run, in full, why, and until when."""
-    lines = [f"? {visible(question.name)}"]
-    for call in question.calls:
-        lines += [f"  will run {visible(call.tool)} with", _barred_json(call.input, width)]
-    if not question.calls:
-        lines.append("  about no single call")
-    if question.reason is not None:
-        reason = question.reason
-        shown = barred(reason, "    ", width) if isinstance(reason, str) else _barred_json(reason, width)
-        lines += ["  reason", shown]
-    if question.deadline is not None:
-        lines.append(f"  until {moment(question.deadline, now)}")
-    return "\n".join(lines)
 
 
 def offer(question: "Question") -> str:
@@ -144,22 +63,9 @@ def meaning(question: "Question", typed: str) -> "tuple[JsonValue, str] | None":
 
 def sent(answer: "JsonValue", verdict: str) -> str:
     """What was sent for a typed line."""
-    shown = visible(shortened(json.dumps(answer, ensure_ascii=False), _CALL_CHARS))
+    shown = visible(shortened(json.dumps(answer, ensure_ascii=False), _SENT_CHARS))
     words = {"approve": "approved", "deny": "denied", "trust": "approved, and trusted from now on"}
     return f"  {words[verdict]}" if verdict in words else f"  sent as the answer: {shown}"
-
-
-def fate(found: "JsonObject") -> str:
-    """Why a question can't be answered any more."""
-    if found["event"] == "answered":
-        answer = found["answer"] or {}
-        who = (answer.get("responder") or {}).get("id") or f"somebody ({answer.get('channel') or 'unknown channel'})"
-        shown = shortened(json.dumps(answer.get("response"), ensure_ascii=False), _CALL_CHARS)
-        return f"  it was answered meanwhile by {visible(str(who))}: {visible(shown)}"
-    return {
-        "expired": "  its deadline has passed: it can't be answered any more",
-        "question_withdrawn": "  it was withdrawn: it is not asked any more",
-    }.get(found["event"], "  it is not asked any more in this form")
 
 
 def turn_end(stop_reason: str | None, error: "JsonObject | None") -> str | None:

@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
-from countersign.agent_client.cli.options import Address, Namespace, Profile, Who
-from countersign.agent_client.cli.running import INTERRUPTED, Connection, UsageError, exit_code, leave
+from countersign.agent_client.cli.options import Address, Namespace, Profile, TaskQueue, Who
+from countersign.agent_client.cli.running import Connection, UsageError, leaving
+from countersign.agent_client.shell import DEFAULT_TASK_QUEUE
 
 HUNG_UP = 129
 """Exit code after SIGHUP, as shells have it."""
@@ -29,9 +30,7 @@ def chat(
     ] = None,
     close: Annotated[bool, typer.Option("--close", help="End the session on leaving; else it stays open.")] = False,
     who: Who = None,
-    task_queue: Annotated[
-        str, typer.Option(envvar="COUNTERSIGN_TASK_QUEUE", help="Task queue of the agent's workers.")
-    ] = "countersign",
+    task_queue: TaskQueue = DEFAULT_TASK_QUEUE,
     address: Address = None,
     namespace: Namespace = None,
     profile: Profile = None,
@@ -45,25 +44,20 @@ def chat(
     /help lists the rest. The conversation lives in Temporal: it goes on after a crash of the
     worker, and with --session after one of this terminal.
     """
-    connection, talking = Connection(address, namespace, profile), False
-    try:
+    with leaving(as_json=False):
         if not (sys.stdin.isatty() and sys.stdout.isatty()):
             raise UsageError(
                 "chat needs a terminal; in a script use: countersign start AGENT PROMPT --wait, and countersign respond"
             )
         if agent is None and session is None:
             raise UsageError("say whom to talk to: countersign chat AGENT, or countersign chat --session ID")
-        talking = True
-        asyncio.run(_talk(connection, agent or "", prompt, session, who, task_queue, close))
-    except KeyboardInterrupt:
-        raise SystemExit(INTERRUPTED) from None
-    except Exception as error:
-        if talking and not sys.stdin.isatty():  # the terminal was closed: nobody is there to be told
-            raise SystemExit(HUNG_UP) from None
-        code = exit_code(error)
-        if code is None:
+        connection = Connection(address, namespace, profile)
+        try:
+            asyncio.run(_talk(connection, agent or "", prompt, session, who, task_queue, close))
+        except Exception:
+            if not sys.stdin.isatty():  # the terminal was closed: nobody is there to be told
+                raise SystemExit(HUNG_UP) from None
             raise
-        leave(error, code, as_json=False)
 
 
 async def _talk(

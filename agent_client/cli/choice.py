@@ -2,13 +2,15 @@
 
 from typing import TYPE_CHECKING
 
+from countersign.agent_client.cli.cards import DIGEST_SHOWN
 from countersign.agent_client.cli.running import UsageError
 
 if TYPE_CHECKING:
     from countersign.agent_client.client import AgentClient
     from countersign.agent_core.wire import Question
 
-_SHORTEST_DIGEST = 8
+_SHORTEST_DIGEST = DIGEST_SHOWN
+"""A shorter one could be met by another input that somebody crafted."""
 
 
 class Choice:
@@ -31,40 +33,22 @@ class Choice:
             UsageError: If it isn't clear which one, with those that are open.
             AnswerRefused: If it is not open any more, or has another digest than the person saw.
         """
+        from countersign.agent_client.reading import unchanged
+
         self._check()
-        handle = client.session(self.session)
+        reader, digest = client.session(self.session), self._digest or ""
         if self._interrupt_id is not None:
-            return [self._unchanged(await handle.question(self._interrupt_id))]
-        found = await handle.interrupts()
-        if not found:
-            raise _refused(
-                "not_interrupted",
-                f"session {self.session!r} has no open question; see: countersign show {self.session}",
-            )
+            return [await reader.question(self._interrupt_id, digest)]
+        found = await reader.open_questions()
         if self._every:
             return found
         if len(found) > 1:
             listed = "; ".join(f"{question.id} ({question.name})" for question in found)
             raise UsageError(f"{len(found)} questions are open; name one, or give --all: {listed}")
-        return [self._unchanged(found[0])]
+        return [unchanged(self.session, found[0], digest)]
 
     def _check(self) -> None:
         if self._every and (self._interrupt_id is not None or self._digest is not None):
             raise UsageError("--all goes with neither INTERRUPT_ID nor --digest; leave one out")
         if self._digest is not None and len(self._digest) < _SHORTEST_DIGEST:
-            raise UsageError(f"--digest needs {_SHORTEST_DIGEST} or more digits")
-
-    def _unchanged(self, question: "Question") -> "Question":
-        if self._digest is not None and not question.digest.startswith(self._digest.lower()):
-            raise _refused(
-                "outdated",
-                f"question {question.id} is not the one you saw (its digest is {question.digest[:16]}); "
-                f"look again: countersign interrupts {self.session}",
-            )
-        return question
-
-
-def _refused(code: str, message: str) -> Exception:
-    from countersign.agent_core.errors import AnswerRefused
-
-    return AnswerRefused(code, message)
+            raise UsageError(f"--digest needs {_SHORTEST_DIGEST} or more digits, as the question's card shows them")

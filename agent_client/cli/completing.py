@@ -1,4 +1,4 @@
-"""Completes session ids in a shell: from Temporal's list, in a second or not at all, and never with an error."""
+"""Completes session ids in a shell: from Temporal's list, in three seconds or not at all, and never with an error."""
 
 import asyncio
 

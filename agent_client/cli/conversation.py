@@ -1,24 +1,24 @@
 """The conversation of `chat`: prompt, watch, ask, until the person leaves or the session ends."""
 
-import asyncio
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from typing import Any
 
 from countersign.agent_client.cli import chat_view
 from countersign.agent_client.cli.chat_asking import CLOSE, COMMANDS, LEAVE, Asker, like_a_command
 from countersign.agent_client.cli.chat_line import InterruptedLineError, Terminal
 from countersign.agent_client.cli.chat_link import LeavingError, Link
+from countersign.agent_client.cli.event_text import event_text
+from countersign.agent_client.cli.messages import Transcript
 from countersign.agent_client.cli.running import UsageError
-from countersign.agent_client.cli.terminal import command
 from countersign.agent_client.client import AgentClient
 from countersign.agent_client.errors import SessionEndedError
-from countersign.agent_client.following import Glimpse
+from countersign.agent_client.events import SessionEvent
+from countersign.agent_client.listing import ENDED_STATUSES
+from countersign.agent_client.shell import DEFAULT_TASK_QUEUE, command
 from countersign.agent_client.starting import checked_prompt, new_session_id
 from countersign.agent_core.errors import PayloadTooLargeError
 from countersign.agent_core.visible import visible
-
-_FAST_S, _SLOW_S, _FAST_LOOKS = 0.15, 0.5, 20
-"""Pauses between looks while a turn runs: the first ones, the later ones, and how many are the first."""
 
 _LATEST_MESSAGES = 6
 """How many messages are shown of a session that is taken up again."""
@@ -42,7 +42,7 @@ class Wish:
     prompt: str | None = None
     session_id: str | None = None
     responder: str | None = None
-    task_queue: str = "countersign"
+    task_queue: str = DEFAULT_TASK_QUEUE
     close: bool = False
     way_back: list[str] = field(default_factory=list)
 
@@ -59,11 +59,12 @@ class Conversation:
     def __init__(self, client: AgentClient, wish: Wish, terminal: Terminal) -> None:
         self._client, self._wish, self._terminal = client, wish, terminal
         self._agent, self._close, self._begun = wish.agent, wish.close, wish.session_id is not None
-        self._link = Link(client, wish.session_id or new_session_id(wish.agent), terminal)
+        session = client.session(wish.session_id or new_session_id(wish.agent))
+        self._link = Link(session, terminal, self._tell, _LATEST_MESSAGES if self._begun else None)
         self._asker = Asker(self._link, terminal, wish.responder)
-        self._view = chat_view.Transcript()
+        self._transcript = Transcript(brief=True)
         self._own_prompts: list[str] = []
-        self._turn = 0
+        self._turn, self._shown = 0, 0
 
     async def run(self) -> None:
         """Talk until the person leaves or the session has ended."""
@@ -75,7 +76,7 @@ class Conversation:
                 await self._send(self._wish.prompt)
             else:
                 self._terminal.say(f"  chat with {visible(self._agent)}; /help lists what can be typed", "dim")
-            while not self._begun or await self._follow() != "closed":
+            while not self._begun or await self._follow():
                 await self._next_prompt()
         except LeavingError:
             await self._leave()
@@ -124,65 +125,79 @@ class Conversation:
         self._terminal.say(f"  session {self._link.name}", "dim")
 
     async def _take_up(self) -> None:
-        """Go on with a session: show how it stands."""
-        glimpse = await self._link.busy("looking …", self._link.look())
-        session_id = self._link.session.id
-        if glimpse.ended is not None:
-            raise SessionEndedError(session_id, glimpse.ended)
-        if self._agent and self._agent != glimpse.agent:
+        """Go on with a session."""
+        session = self._link.session
+        found = await self._link.busy("looking …", session.summary())
+        if found.ended:
+            raise SessionEndedError(session.id, ENDED_STATUSES[found.status].name.lower())
+        if self._agent and found.agent and self._agent != found.agent:
             raise UsageError(
-                f"session {session_id!r} is one of agent {glimpse.agent!r}, not {self._agent!r}; leave the agent out"
+                f"session {session.id!r} is one of agent {found.agent!r}, not {self._agent!r}; leave the agent out"
             )
-        self._agent, self._turn = glimpse.agent, glimpse.turn
+        self._agent = found.agent or self._agent or "agent"
         self._terminal.say(f"  session {self._link.name} of {visible(self._agent)}", "dim")
-        skipped = len(glimpse.messages) - _LATEST_MESSAGES
-        if skipped > 0:
-            self._terminal.say(f"  … {skipped} earlier messages: {command('show', session_id)}", "dim")
-        self._show(glimpse.messages[-_LATEST_MESSAGES:])
 
     # --- Watching ---
 
-    async def _follow(self) -> str:
-        """Show what happens and ask what is asked, until the loop stands still: "idle" or "closed"."""
+    async def _follow(self) -> bool:
+        """Show what happens and ask what is asked, until nothing runs; False if the session has ended."""
         while True:
             self._link.forget_interrupts()
-            words = f"{visible(self._agent)} works … (Ctrl-C stops it)"
-            glimpse = await self._link.busy(words, self._until_stop())
-            if not glimpse.questions:
-                break
-            if len(glimpse.questions) > 1:
-                self._terminal.say(f"\n  {len(glimpse.questions)} questions are open; one after the other:", "dim")
-            if not await self._asker.ask(glimpse.questions[0]):
+            if not self._link.questions:
+                words = f"{visible(self._agent)} works … (Ctrl-C stops it)"
+                event = await self._link.busy(words, self._link.until(self._has_stopped))
+                if not self._link.questions:
+                    return self._stopped(event)
+            open_now = list(self._link.questions.values())
+            if len(open_now) > 1:
+                self._terminal.say(f"\n  {len(open_now)} questions are open; one after the other:", "dim")
+            if not await self._asker.ask(open_now[0]):
                 self._close = True
                 raise LeavingError
-        self._turn = glimpse.turn
-        end = chat_view.turn_end(glimpse.stop_reason, glimpse.error)
+
+    def _has_stopped(self, event: SessionEvent) -> bool:
+        """True if something is asked, or nothing runs any more."""
+        if event.kind != "status":
+            return event.kind == "ended"
+        idle = event.detail["status"] == "idle" and event.detail["turn"] >= self._turn  # and not: not yet begun
+        return bool(self._link.questions) or idle
+
+    def _stopped(self, event: SessionEvent) -> bool:
+        """Say how a turn has ended; False if the session has, too."""
+        self._turn = event.detail.get("turn", self._turn)
+        end = chat_view.turn_end(event.detail["stop_reason"], event.detail["error"])
         if end is not None:
             self._terminal.say(f"  {end}", "yellow")
-        if glimpse.word == "closed":
-            self._terminal.say(f"  session {self._link.name} has ended ({visible(glimpse.ended or 'closed')})", "dim")
-        return glimpse.word
+        if event.kind == "ended":
+            how = visible(str(event.detail["status"]))
+            self._terminal.say(f"  session {self._link.name} has ended ({how})", "dim")
+        return event.kind != "ended"
 
-    async def _until_stop(self) -> Glimpse:
-        """Look until something is asked, or nothing runs any more."""
-        looks = 0
-        while True:
-            glimpse = await self._link.look()
-            self._show(glimpse.messages)
-            idle = glimpse.word == "idle" and glimpse.turn >= self._turn  # and not: not yet begun
-            if glimpse.questions or glimpse.word == "closed" or idle:
-                return glimpse
-            looks += 1
-            await asyncio.sleep(_FAST_S if looks < _FAST_LOOKS else _SLOW_S)
+    def _tell(self, event: SessionEvent) -> None:
+        """Show what is not shown elsewhere: messages, and what others do."""
+        if event.kind == "message":
+            self._show(event)
+            return
+        elsewhere = event.kind in ("answered", "withdrawn", "expired") and event.detail["id"] in self._link.questions
+        if elsewhere or event.kind in ("away", "back"):
+            text = event_text(self._link.session.id, event, self._transcript, datetime.now(UTC))
+            self._terminal.say(f"  {text}", "green" if event.kind == "back" else "yellow")
 
-    def _show(self, messages: list[Any]) -> None:
-        for message in messages:
-            text = "\n".join(block.get("text", "") for block in message["content"])
-            if message["role"] == "user" and text in self._own_prompts:
-                self._own_prompts.remove(text)  # it stands above, where it was typed
-                continue
-            for block in self._view.texts(self._agent, message, self._terminal.width):
-                self._terminal.say(block)
+    def _show(self, event: SessionEvent) -> None:
+        message: Any = event.detail
+        skipped = message["index"] - self._shown
+        if skipped > 0:
+            earlier = command("show", self._link.session.id)
+            self._terminal.say(f"  … {skipped} earlier messages: {earlier}", "dim")
+        self._shown = message["index"] + 1
+        text = "\n".join(block["text"] for block in message["content"] if block.get("text"))
+        if message["role"] == "user" and text in self._own_prompts:
+            self._own_prompts.remove(text)  # it stands above, where it was typed
+            return
+        if text:
+            self._terminal.say(visible(self._agent if message["role"] == "assistant" else "user"))
+        for block in self._transcript.blocks(message["content"], "  ", self._terminal.width):
+            self._terminal.say(block)
 
     # --- Leaving ---
 

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from countersign.agent_client.cli.terminal import command, print_json
+from countersign.agent_client.cli.terminal import print_json
+from countersign.agent_client.shell import DEFAULT_TASK_QUEUE, command
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
     from countersign.agent_client.reloading import Source
 
 PORT, UI_PORT = 7233, 8233
-TASK_QUEUE = "countersign"
 
 
 @dataclass(frozen=True)
@@ -70,7 +70,7 @@ def announce(plan: Plan, served: list[str], sources: "list[Source]", worker_pid:
         "agents": ", ".join(served),
         "server": f"{plan.connect_to}" + (f" ({kept})" if plan.address is None else ""),
         "UI": ui,
-        "queue": plan.task_queue if plan.task_queue != TASK_QUEUE else None,
+        "queue": plan.task_queue if plan.task_queue != DEFAULT_TASK_QUEUE else None,
         "reloads": f"on changes in {folders}" if plan.reload else "no (--no-reload)",
     }
     lines = [f"  {name:<8} {visible(value)}" for name, value in rows.items() if value]
@@ -91,7 +91,7 @@ def _way_there(plan: Plan) -> list[str]:
             flags += ["--address", plan.connect_to]
         if plan.address is None and settings.get("namespace", "default") != "default":
             flags += ["--namespace", "default"]
-    return flags + (["--task-queue", plan.task_queue] if plan.task_queue != TASK_QUEUE else [])
+    return flags + (["--task-queue", plan.task_queue] if plan.task_queue != DEFAULT_TASK_QUEUE else [])
 
 
 def say(plan: Plan, text: str, before: str = "") -> None:

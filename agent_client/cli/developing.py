@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from countersign.agent_client.cli.dev_plan import PORT, TASK_QUEUE, UI_PORT, Plan, announce, say
-from countersign.agent_client.cli.options import AsJson
-from countersign.agent_client.cli.running import UsageError, exit_code, leave
+from countersign.agent_client.cli.dev_plan import PORT, UI_PORT, Plan, announce, say
+from countersign.agent_client.cli.options import AsJson, TaskQueue
+from countersign.agent_client.cli.running import UsageError, leaving
 from countersign.agent_client.cli.terminal import BAR
+from countersign.agent_client.shell import DEFAULT_TASK_QUEUE
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
@@ -49,9 +50,7 @@ def dev(
         ),
     ] = None,
     no_reload: Annotated[bool, typer.Option("--no-reload", help="Don't restart the worker on changes.")] = False,
-    task_queue: Annotated[
-        str, typer.Option(envvar="COUNTERSIGN_TASK_QUEUE", help="Task queue of the worker.")
-    ] = TASK_QUEUE,
+    task_queue: TaskQueue = DEFAULT_TASK_QUEUE,
     address: Annotated[
         str | None, typer.Option(metavar="HOST:PORT", help="Use this running server instead.", show_default=False)
     ] = None,
@@ -64,25 +63,36 @@ def dev(
     once more kills a worker whose tools don't finish. With --json, one object on standard output
     says when everything is ready, and all else goes to standard error.
     """
-    try:
+    with leaving(as_json):
         embedded_only = {"--port": port, "--ui-port": ui_port, "--database": database, "--no-ui": no_ui or None}
-        if address is not None and (given := [name for name, value in embedded_only.items() if value is not None]):
-            raise UsageError(
-                f"{' and '.join(given)}: only for the embedded server; leave it out, or leave out --address"
-            )
-        if no_ui and ui_port is not None:
-            raise UsageError("--no-ui and --ui-port contradict each other; leave one out")
-        modules = [name.strip() for item in agents for name in item.split(",") if name.strip()]
-        if not modules:
-            raise UsageError("--agents names no module; give one like --agents examples.janitor")
+        given = [name for name, value in embedded_only.items() if value is not None]
+        modules = _checked(agents, address, given)
         ui = None if no_ui or address is not None else ui_port or UI_PORT
         plan = Plan(modules, task_queue, address, port or PORT, ui, database, not no_reload, as_json)
         asyncio.run(_until_stopped(plan))
-    except Exception as error:
-        code = exit_code(error)
-        if code is None:
-            raise
-        leave(error, code, as_json)
+
+
+def _checked(agents: list[str], address: str | None, embedded_only: list[str]) -> list[str]:
+    """The agents' modules, if what was asked for can be done.
+
+    Args:
+        agents: As given, with commas.
+        address: Of a running server, if one was given.
+        embedded_only: The options given that are for the embedded server.
+
+    Raises:
+        UsageError: If it can't.
+    """
+    if address is not None and embedded_only:
+        raise UsageError(
+            f"{' and '.join(embedded_only)}: only for the embedded server; leave it out, or leave out --address"
+        )
+    if "--no-ui" in embedded_only and "--ui-port" in embedded_only:
+        raise UsageError("--no-ui and --ui-port contradict each other; leave one out")
+    modules = [name.strip() for item in agents for name in item.split(",") if name.strip()]
+    if not modules:
+        raise UsageError("--agents names no module; give one like --agents examples.janitor")
+    return modules
 
 
 async def _until_stopped(plan: Plan) -> None:

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from countersign.agent_client.cli.options import Address, AsJson, Namespace, Profile
-from countersign.agent_client.cli.running import FAILED, UNREACHABLE, exit_code, leave
+from countersign.agent_client.cli.options import Address, AsJson, Namespace, Profile, TaskQueue
+from countersign.agent_client.cli.running import FAILED, UNREACHABLE, leaving
 from countersign.agent_client.cli.terminal import print_json
+from countersign.agent_client.shell import DEFAULT_TASK_QUEUE
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
@@ -22,9 +23,7 @@ _NAME_WIDTH = 24
 def doctor(
     context: typer.Context,
     *,
-    task_queue: Annotated[
-        str, typer.Option(envvar="COUNTERSIGN_TASK_QUEUE", help="Task queue to examine.")
-    ] = "countersign",
+    task_queue: TaskQueue = DEFAULT_TASK_QUEUE,
     agents: Annotated[
         list[str] | None,
         typer.Option(
@@ -44,13 +43,8 @@ def doctor(
     given = {"address": address, "namespace": namespace, "profile": profile}
     sources = {name: (value, _source(context, name)) for name, value in given.items()}
     modules = [name.strip() for item in agents or [] for name in item.split(",") if name.strip()]
-    try:
+    with leaving(as_json):
         checks = asyncio.run(_examined(sources, task_queue, modules))
-    except Exception as error:
-        code = exit_code(error)
-        if code is None:
-            raise
-        leave(error, code, as_json)
     if as_json:
         from countersign.agent_client.health import overall
 

@@ -8,7 +8,8 @@ import typer
 from countersign.agent_client.cli.options import Address, Agent, AsJson, Namespace, Profile
 from countersign.agent_client.cli.running import Connection, run
 from countersign.agent_client.cli.tables import SESSION_TITLES, print_table, session_row
-from countersign.agent_client.cli.terminal import command, print_json
+from countersign.agent_client.cli.terminal import print_json
+from countersign.agent_client.shell import command
 
 if TYPE_CHECKING:
     from countersign.agent_client.client import AgentClient

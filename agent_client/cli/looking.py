@@ -6,18 +6,19 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 from countersign.agent_client.cli.audit import audit_line
-from countersign.agent_client.cli.cards import moment, question_card, short_card
-from countersign.agent_client.cli.messages import print_message
+from countersign.agent_client.cli.cards import question_card, short_card
+from countersign.agent_client.cli.messages import Transcript
 from countersign.agent_client.cli.options import Address, Agent, AsJson, Namespace, Profile, Session, SessionOrAll
 from countersign.agent_client.cli.running import Connection, run
 from countersign.agent_client.cli.tables import QUESTION_TITLES, print_table, question_rows
-from countersign.agent_client.cli.terminal import command, print_json, styled
+from countersign.agent_client.cli.terminal import columns, print_json, styled
+from countersign.agent_client.moments import moment
+from countersign.agent_client.shell import command
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
     from countersign.agent_client.client import AgentClient
     from countersign.agent_client.listing import SessionSummary
-    from countersign.agent_client.waiting import WaitingSession
     from countersign.agent_core.messages import Message
     from countersign.agent_core.wire import AuditEntry, Question
 
@@ -70,7 +71,7 @@ def interrupts(
 
 
 def _all_waiting(connection: Connection, agent: str | None, as_json: bool) -> None:
-    async def work(client: "AgentClient") -> "list[WaitingSession]":
+    async def work(client: "AgentClient") -> "list[SessionSummary]":
         return [found async for found in client.waiting(agent)]
 
     found = run(connection, as_json, work, "reading the list …")
@@ -84,7 +85,7 @@ def _all_waiting(connection: Connection, agent: str | None, as_json: bool) -> No
         print("nothing waits for an answer")
 
 
-def _plain_session(session: "WaitingSession") -> dict[str, Any]:
+def _plain_session(session: "SessionSummary") -> dict[str, Any]:
     return {
         "session_id": session.session_id,
         "agent": session.agent,
@@ -122,7 +123,7 @@ def print_questions(session: str, questions: "list[Question]") -> None:
         print(f"session {visible(session)} has no open question")
         return
     now = datetime.now(UTC)
-    print("\n\n".join(question_card(session, question, now, colour=True) for question in questions))
+    print("\n\n".join(question_card(session, question, now, width=columns()) for question in questions))
     if len(questions) > 1:
         print(f"\nall at once: {command('approve', session, '--all')}  or  {command('deny', session, '--all')}")
 
@@ -135,7 +136,7 @@ def _warn(short: _Short, as_json: bool) -> None:
 
 def _print_short_cards(summary: "SessionSummary") -> None:
     now = datetime.now(UTC)
-    cards = "\n\n".join(short_card(card, now) for card in summary.questions)
+    cards = "\n\n".join(short_card(card, now, columns()) for card in summary.questions)
     print(cards or f"session {visible(summary.session_id)} has no open question in its memo")
 
 
@@ -207,8 +208,9 @@ def _print_full(session: str, found: _Full) -> None:
     for name, text in _head(found.status):
         _print_head(name, text)
     print("\nconversation")
+    transcript = Transcript()
     for message in found.transcript:
-        print_message(message)
+        print(transcript.text(message["role"], message["content"], columns()))
     if audit := found.audit:
         print("\naudit (UTC)" + (f", last {_AUDIT_LINES} of {len(audit)}" if len(audit) > _AUDIT_LINES else ""))
         for entry in audit[-_AUDIT_LINES:]:

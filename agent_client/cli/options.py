@@ -30,6 +30,9 @@ Profile: TypeAlias = Annotated[
         show_default=False,
     ),
 ]
+TaskQueue: TypeAlias = Annotated[
+    str, typer.Option(envvar="COUNTERSIGN_TASK_QUEUE", help="Task queue of the agents' workers.")
+]
 Agent: TypeAlias = Annotated[str | None, typer.Option(help="Only sessions of this agent.", show_default=False)]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]
 
@@ -65,7 +68,7 @@ Who: TypeAlias = Annotated[
 Digest: TypeAlias = Annotated[
     str | None,
     typer.Option(
-        help="Refuse unless the question is still the one with this digest (8 or more digits).", show_default=False
+        help="Refuse unless the question is still the one with this digest (16 or more digits).", show_default=False
     ),
 ]
 

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from countersign.agent_client.cli.options import Address, AsJson, Namespace, Profile, Session, text_of
+from countersign.agent_client.cli.outcome import print_outcome
 from countersign.agent_client.cli.running import Connection, run
-from countersign.agent_client.cli.stops import print_stop, stop_of
-from countersign.agent_client.cli.terminal import command, print_json
+from countersign.agent_client.cli.terminal import print_json
+from countersign.agent_client.shell import command
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
-    from countersign.agent_client.cli.stops import Stop
     from countersign.agent_client.client import AgentClient
-    from countersign.agent_client.session import SessionHandle
+    from countersign.agent_client.settling import Outcome
 
 
 def prompt(
@@ -36,45 +36,24 @@ def prompt(
     """
     content = text_of(text)
 
-    async def work(client: "AgentClient") -> "Stop | None":
+    async def work(client: "AgentClient") -> "Outcome | None":
+        from countersign.agent_client.queueing import queued
+        from countersign.agent_client.settling import outcome_of
+
         handle = client.session(session)
         if wait:
             await handle.status()  # without a worker, that is said at once, and nothing is sent
-            return stop_of(await handle.invoke(content))
-        await _queue(handle, content, as_json)
+            return outcome_of(await handle.invoke(content))
+        warning = await queued(handle, lambda: handle.prompt(content))
+        if warning is not None and not as_json:
+            print(visible(warning), file=sys.stderr)
         return None
 
-    stop = run(Connection(address, namespace, profile), as_json, work)
-    if stop is not None:
-        print_stop(session, stop, as_json)
+    outcome = run(Connection(address, namespace, profile), as_json, work)
+    if outcome is not None:
+        print_outcome(session, outcome, as_json)
     elif as_json:
         print_json({"session_id": session, "queued": True})
     else:
         print("queued")
         print(f"to follow it: {command('watch', session)}", file=sys.stderr)
-
-
-async def _queue(handle: "SessionHandle", content: str, as_json: bool) -> None:
-    """Send the prompt; a session that can be asked is asked first whether it would take it.
-
-    Raises:
-        AnswerRefused: It would not.
-    """
-    from countersign.agent_client.errors import NoWorkerError
-    from countersign.agent_core.errors import AnswerRefused
-
-    try:
-        status = await handle.status()
-    except NoWorkerError as error:
-        await handle.prompt(content)
-        if not as_json:
-            print(visible(f"{error}. The prompt is sent; whether it is taken shows then"), file=sys.stderr)
-        return
-    if status["ended"] is None and status["lifetime"] == "turn":
-        raise AnswerRefused("closed", f"session {handle.id} has one turn only; start one with --open for more")
-    if status["status"] == "waiting":
-        raise AnswerRefused(
-            "interrupted",
-            f"session {handle.id} waits for answers, not for a prompt; see: {command('interrupts', handle.id)}",
-        )
-    await handle.prompt(content)

@@ -4,11 +4,12 @@ Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 no connection, no work
 """
 
 import asyncio
+import contextlib
 import json
 import sys
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from countersign.agent_core.visible import visible
 
@@ -49,15 +50,27 @@ def run(
         work: What to do.
         spinner: Shown on a terminal while the work goes on; None for work that shows something itself.
     """
-    try:
+    with leaving(as_json):
         return asyncio.run(_connected(connection, work, spinner))
+
+
+@contextlib.contextmanager
+def leaving(as_json: bool) -> Iterator[None]:
+    """Leave with an exit code and one line on standard error if what is done here fails as it may; a bug goes on.
+
+    Args:
+        as_json: How an error is told.
+    """
+    try:
+        yield
     except KeyboardInterrupt:
         raise SystemExit(INTERRUPTED) from None
     except Exception as error:
         code = exit_code(error)
         if code is None:
             raise
-        leave(error, code, as_json)
+        _say(error, code, as_json)
+        raise SystemExit(code) from None
 
 
 async def _connected(
@@ -106,12 +119,10 @@ def exit_code(error: Exception) -> int | None:
     return None
 
 
-def leave(error: Exception, code: int, as_json: bool) -> NoReturn:
-    """Say what went wrong in one line on standard error, and exit."""
+def _say(error: Exception, code: int, as_json: bool) -> None:
     reason = getattr(error, "code", None)
     if as_json:
         shown = {"type": type(error).__name__, "code": reason, "message": str(error), "exit_code": code}
         print(json.dumps({"error": shown}), file=sys.stderr)
     else:
         print(visible(f"error ({reason}): {error}" if reason else f"error: {error}"), file=sys.stderr)
-    raise SystemExit(code)

@@ -5,16 +5,17 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from countersign.agent_client.cli.options import Address, AsJson, Namespace, Profile, text_of
+from countersign.agent_client.cli.options import Address, AsJson, Namespace, Profile, TaskQueue, text_of
+from countersign.agent_client.cli.outcome import print_outcome
 from countersign.agent_client.cli.running import Connection, run
-from countersign.agent_client.cli.stops import next_stop, print_stop
-from countersign.agent_client.cli.terminal import command, print_json
+from countersign.agent_client.cli.terminal import print_json
+from countersign.agent_client.shell import DEFAULT_TASK_QUEUE, command
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
-    from countersign.agent_client.cli.stops import Stop
     from countersign.agent_client.client import AgentClient
     from countersign.agent_client.session import SessionHandle
+    from countersign.agent_client.settling import Outcome
 
 _Cap = Annotated[int | None, typer.Option(min=1, help="Cap on one invocation.", show_default=False)]
 
@@ -36,9 +37,7 @@ def start(
     limit_turns: _Cap = None,
     limit_total_tokens: _Cap = None,
     limit_output_tokens: _Cap = None,
-    task_queue: Annotated[
-        str, typer.Option(envvar="COUNTERSIGN_TASK_QUEUE", help="Task queue of the agent's workers.")
-    ] = "countersign",
+    task_queue: TaskQueue = DEFAULT_TASK_QUEUE,
     as_json: AsJson = False,
     address: Address = None,
     namespace: Namespace = None,
@@ -51,7 +50,7 @@ def start(
     text = text_of(prompt)
     limits = {"turns": limit_turns, "total_tokens": limit_total_tokens, "output_tokens": limit_output_tokens}
 
-    async def begin(client: "AgentClient") -> "tuple[SessionHandle, Stop | None, str | None]":
+    async def begin(client: "AgentClient") -> "tuple[SessionHandle, Outcome | None, str | None]":
         handle = await client.start(
             agent,
             text,
@@ -65,11 +64,11 @@ def start(
         trouble = await _trouble(handle, task_queue, stay_open)
         if trouble is not None and not as_json:
             print(visible(trouble), file=sys.stderr)
-        return handle, await next_stop(handle, stay_open) if wait else None, trouble
+        return handle, await handle.outcome() if wait else None, trouble
 
-    handle, stop, trouble = run(Connection(address, namespace, profile), as_json, begin)
-    if stop is not None:
-        print_stop(handle.id, stop, as_json)
+    handle, outcome, trouble = run(Connection(address, namespace, profile), as_json, begin)
+    if outcome is not None:
+        print_outcome(handle.id, outcome, as_json)
     elif as_json:
         print_json({"session_id": handle.id, "warning": trouble})
     else:

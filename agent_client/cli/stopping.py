@@ -6,12 +6,12 @@ import typer
 
 from countersign.agent_client.cli.options import Address, AsJson, Namespace, Profile, Session
 from countersign.agent_client.cli.running import Connection, UsageError, run
-from countersign.agent_client.cli.terminal import command, print_json, styled
+from countersign.agent_client.cli.terminal import print_json, styled
+from countersign.agent_client.shell import command
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
     from countersign.agent_client.client import AgentClient
-    from countersign.agent_client.session import SessionHandle
     from countersign.agent_client.stopping import StopReport
 
 
@@ -39,25 +39,18 @@ def stop(
     async def work(client: "AgentClient") -> "StopReport":
         if reason is not None and not terminate:
             raise UsageError("--reason goes with --terminate; leave it out, or give both")
+        from countersign.agent_client.stopping import terminated
+
         handle = client.session(session)
-        return await _terminated(handle, reason) if terminate else await handle.stop_and_wait(close=close)
+        if terminate:
+            return await terminated(handle, lambda: handle.terminate(reason or "countersign stop --terminate"))
+        return await handle.stop_and_wait(close=close)
 
     report = run(Connection(address, namespace, profile), as_json, work, "waiting until it has stopped …")
     if as_json:
         print_json(_plain(session, report))
     else:
         print("\n".join(_told(session, report, terminate)))
-
-
-async def _terminated(handle: "SessionHandle", reason: str | None) -> "StopReport":
-    from countersign.agent_client.stopping import StopReport, had_ended
-
-    before = await handle.summary()
-    if before.ended:
-        return had_ended(before)
-    await handle.terminate(reason or "countersign stop --terminate")
-    withdrawn = [{"id": card.get("id"), "name": card.get("name")} for card in before.questions]
-    return StopReport("stopped", "terminated", "terminated", None, withdrawn)
 
 
 def _plain(session: str, report: "StopReport") -> dict[str, Any]:

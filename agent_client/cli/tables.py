@@ -5,8 +5,9 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
-from countersign.agent_client.cli.cards import card_calls, distance, parsed_moment
+from countersign.agent_client.cli.cards import card_calls
 from countersign.agent_client.cli.terminal import has_colours, rich_style
+from countersign.agent_client.moments import distance, parsed_moment
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from countersign.agent_client.listing import SessionSummary
-    from countersign.agent_client.waiting import WaitingSession
 
 _IDS, _WHOLE_CHARS = ("session", "id"), 40
 
@@ -73,7 +73,7 @@ def session_row(session: "SessionSummary", now: datetime) -> list[Cell]:
 QUESTION_TITLES = ("session", "question", "would run", "asked", "deadline", "id")
 
 
-def question_rows(session: "WaitingSession", now: datetime) -> list[list[Cell]]:
+def question_rows(session: "SessionSummary", now: datetime) -> list[list[Cell]]:
     """A session's open questions as rows."""
     return [
         [

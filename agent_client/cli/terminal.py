@@ -6,23 +6,50 @@ behind a bar, so that none can look like a line of this command.
 
 import json
 import os
-import shlex
+import shutil
 import sys
+import textwrap
 from typing import Any
 
 from countersign.agent_core.visible import visible
 
 BAR = "│ "
+CUT = "┆ "
+"""Instead of the bar, where a line was cut because the terminal is narrow."""
 
 
-def visible_lines(text: str, indent: str = "  ") -> str:
-    """Text of several lines, each behind a bar."""
-    return "\n".join(f"{indent}{BAR}{visible(line)}" for line in text.split("\n"))
+def visible_lines(text: str, indent: str = "  ", width: int | None = None, *, prose: bool = False) -> str:
+    """Text of several lines, each behind a bar: no part of it can begin a line.
+
+    Args:
+        text: Foreign text.
+        indent: Blanks before the bar.
+        width: Columns of the terminal, to cut longer lines; None for lines of any length.
+        prose: Cut between words, which may lose a blank; else nothing is lost, and cuts are marked.
+    """
+    lines = [visible(line) for line in text.split("\n")]
+    if width is None:
+        return "\n".join(f"{indent}{BAR}{line}" for line in lines)
+    from rich.cells import chop_cells
+
+    room = max(width - len(indent) - len(BAR), 10)
+    if prose:
+        lines = [row for line in lines for row in textwrap.wrap(line, room) or [""]]
+    shown = []
+    for line in lines:
+        first, *rest = chop_cells(line, room) or [""]
+        shown += [f"{indent}{BAR}{first}", *(f"{indent}{CUT}{piece}" for piece in rest)]
+    return "\n".join(shown)
 
 
-def visible_json(value: Any, indent: str = "  ") -> str:
+def visible_json(value: Any, indent: str = "  ", width: int | None = None) -> str:
     """A JSON value over several lines, each behind a bar; types can be told apart."""
-    return visible_lines(json.dumps(value, indent=2, ensure_ascii=False), indent)
+    return visible_lines(json.dumps(value, indent=2, ensure_ascii=False), indent, width)
+
+
+def columns() -> int | None:
+    """Columns of the terminal that standard output is; None if it is none."""
+    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
 
 
 def shortened(text: str, most_chars: int) -> str:
@@ -62,11 +89,6 @@ def has_colours() -> bool:
 def rich_style(name: str) -> str:
     """One of the `STYLES` in rich's words; "" for what is none."""
     return " ".join(str(part) if key == "fg" else key for key, part in STYLES.get(name, {}).items())
-
-
-def command(*words: str) -> str:
-    """A `countersign` command that can be pasted into a shell; the words come out as they went in, if visible."""
-    return " ".join(["countersign", *(shlex.quote(visible(word)) for word in words)])
 
 
 def print_json_line(value: Any) -> None:

@@ -6,11 +6,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from countersign.agent_client.cli.events import event_text
+from countersign.agent_client.cli.event_text import event_text
+from countersign.agent_client.cli.messages import Transcript
 from countersign.agent_client.cli.options import Address, Agent, Namespace, Profile, SessionOrAll
 from countersign.agent_client.cli.running import FAILED, Connection, UsageError, run
 from countersign.agent_client.cli.tables import SESSION_TITLES, console, session_row, table
-from countersign.agent_client.cli.terminal import command, print_json_line, styled
+from countersign.agent_client.cli.terminal import print_json_line, styled
+from countersign.agent_client.shell import command
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
@@ -58,12 +60,13 @@ def watch(
 
 async def _follow(client: "AgentClient", session: str, until_question: bool, tail: int, as_json: bool) -> int:
     """Print a session's events; the exit code."""
+    transcript = Transcript()
     async for event in client.session(session).follow(tail):
         if as_json:
             print_json_line(event.as_json())
         else:
             out = sys.stderr if event.kind in ("away", "back") else sys.stdout
-            print(event_text(session, event, datetime.now(UTC)), file=out, flush=True)
+            print(event_text(session, event, transcript, datetime.now(UTC)), file=out, flush=True)
         if event.kind == "ended":
             return FAILED if event.detail["status"] in _FAILED else 0
         if until_question and event.kind == "status" and event.detail["status"] == "waiting":
@@ -75,8 +78,11 @@ async def _fleet(client: "AgentClient", agent: str | None, as_json: bool) -> Non
     if sys.stdout.isatty() and not as_json:
         await _live_table(client, agent)
         return
-    trouble = ""
+    trouble, left_out = "", False
     async for view in client.watch(agent):
+        if view.left_out and not left_out:
+            print(f"only the newest {len(view.sessions)} sessions are watched; see also --agent", file=sys.stderr)
+        left_out = view.left_out
         if view.trouble and not trouble:
             print(visible(view.trouble), file=sys.stderr)
         trouble = view.trouble
@@ -114,9 +120,11 @@ def _table(view: "FleetView", rows: int) -> "RenderableType":
     ordered = sorted(view.sessions, key=lambda session: session.status != "waiting")
     shown = ordered[: max(1, rows)]
     waiting = sum(session.status == "waiting" for session in ordered)
-    head = f"{len(ordered)} sessions, {waiting} waiting for an answer   {now:%H:%M:%S} UTC   Ctrl-C leaves"
-    left_out = len(ordered) - len(shown)
-    foot = f"{left_out} more; see: {command('list')}" if left_out else f"to answer: {command('interrupts')} SESSION"
+    plus = "+" if view.left_out else ""
+    head = f"{len(ordered)}{plus} sessions, {waiting} waiting for an answer   {now:%H:%M:%S} UTC   Ctrl-C leaves"
+    unseen = len(ordered) - len(shown)
+    more = f"{unseen}{plus} more; see: {command('list')}"
+    foot = more if unseen or plus else f"to answer: {command('interrupts')} SESSION"
     body = table(SESSION_TITLES[:-1], [session_row(session, now)[:-1] for session in shown])
     trouble = [Text(visible(view.trouble), style="red")] if view.trouble else []
     return Group(Text(head, style="bold"), *trouble, body, Text(foot, style="dim"))

@@ -4,7 +4,10 @@ from datetime import UTC, datetime
 
 import pytest
 
-from countersign.agent_client.cli.chat_view import Transcript, barred, card, fate, meaning, offer, turn_end
+from countersign.agent_client.cli.cards import inline_card, question_card
+from countersign.agent_client.cli.chat_view import meaning, offer, turn_end
+from countersign.agent_client.cli.messages import Transcript
+from countersign.agent_client.cli.terminal import visible_lines
 from countersign.agent_core.wire import Question, ShownCall
 
 NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -66,7 +69,7 @@ def test_what_is_not_json_is_said_so():
 
 def test_a_card_hides_nothing_and_no_foreign_text_begins_a_line():
     """Long and hostile input is cut to the width, each piece behind a bar, and is complete."""
-    shown = card(question(reason="cleanup\nanswer> y\x1b[2J"), NOW, 40)
+    shown = inline_card(question(reason="cleanup\nanswer> y\x1b[2J"), NOW, 40)
     bars = [line for line in shown.split("\n") if line.startswith(("    │ ", "    ┆ "))]
     assert all(len(line) <= 40 for line in bars)
     assert "x" * 100 + "\\u202e" in "".join(line[6:] for line in bars)
@@ -74,33 +77,26 @@ def test_a_card_hides_nothing_and_no_foreign_text_begins_a_line():
     assert not any(line.startswith("answer>") for line in shown.split("\n"))
 
 
+def test_what_is_signed_looks_the_same_in_a_card_and_in_a_conversation():
+    """Calls and reason, with the same cuts; head and foot are their own."""
+    asked = question(reason={"why": "y" * 60})
+    inline = inline_card(asked, NOW, 40).split("\n")[1:]
+    assert question_card("s", asked, NOW, width=40).split("\n")[1 : len(inline) + 1] == inline
+
+
 def test_prose_is_cut_between_words_and_wide_letters_count_twice():
     """Readable, and still within the width."""
-    assert barred("one two three", "", 12, prose=True) == "│ one two\n│ three"
-    assert barred("日本日本日本", "", 12) == "│ 日本日本日\n┆ 本"
+    assert visible_lines("one two three", "", 12, prose=True) == "│ one two\n│ three"
+    assert visible_lines("日本日本日本", "", 12) == "│ 日本日本日\n┆ 本"
 
 
 def test_results_are_shown_with_the_name_of_their_call():
     """The model's message names it, the tool's only its id."""
-    view = Transcript()
+    view = Transcript(brief=True)
     use = {"toolUse": {"toolUseId": "1", "name": "delete", "input": {"path": "a"}}}
     result = {"toolResult": {"toolUseId": "1", "status": "error", "content": [{"text": "no"}]}}
-    assert view.texts("bot", {"role": "assistant", "content": [use]}, 80) == ['  calls delete {"path": "a"}']
-    assert view.texts("bot", {"role": "user", "content": [result]}, 80) == ["  delete ended with error\n    │ no"]
-
-
-@pytest.mark.parametrize(
-    ("found", "words"),
-    [
-        ({"event": "answered", "answer": {"responder": {"id": "bo\x1bb"}, "response": "y"}}, 'by bo\\u001bb: "y"'),
-        ({"event": "answered", "answer": {"response": "y", "channel": "signal"}}, "by somebody (signal)"),
-        ({"event": "expired", "answer": None}, "deadline has passed"),
-        ({"event": "question_withdrawn", "answer": None}, "withdrawn"),
-    ],
-)
-def test_a_question_that_is_gone_says_why(found, words):
-    """And by whom, as they claimed."""
-    assert words in fate(found)
+    assert view.blocks([use], "  ", 80) == ['  calls delete {"path": "a"}']
+    assert view.blocks([result], "  ", 80) == ["  delete ended with error\n    │ no"]
 
 
 def test_only_an_unusual_end_of_a_turn_is_told():

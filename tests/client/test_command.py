@@ -18,7 +18,7 @@ from typer.testing import CliRunner
 import countersign
 from countersign.agent_client.cli import COMMANDS, app
 from countersign.agent_client.cli.answering import parsed
-from countersign.agent_client.cli.cards import moment, question_card
+from countersign.agent_client.cli.cards import question_card
 from countersign.agent_client.cli.choice import Choice
 from countersign.agent_client.cli.running import UsageError, exit_code
 from countersign.agent_client.cli.terminal import styled
@@ -30,6 +30,8 @@ from countersign.agent_client.errors import (
     SessionExistsError,
     SessionNotFoundError,
 )
+from countersign.agent_client.moments import moment
+from countersign.agent_client.reading import SessionReader
 from countersign.agent_core.errors import AnswerRefused
 from countersign.agent_core.wire import MEMO_QUESTIONS, Question, ShownCall
 
@@ -105,10 +107,11 @@ def question(identifier="int-1", digest="a" * 64, **fields):
     return Question(id=identifier, name="delete", digest=digest, calls=calls, **fields)
 
 
-class Session:
+class Session(SessionReader):
     """A client with one session that has these questions."""
 
     def __init__(self, *questions):
+        super().__init__(None, "s")
         self._questions = questions
 
     def session(self, session_id):
@@ -119,9 +122,9 @@ class Session:
         """Its questions."""
         return list(self._questions)
 
-    async def question(self, identifier):
-        """One of them."""
-        return next(item for item in self._questions if item.id == identifier)
+    async def audit(self):
+        """Nothing is known of others."""
+        return []
 
 
 async def chosen(client, *choice):
@@ -153,10 +156,26 @@ async def test_a_question_that_changed_since_it_was_shown_is_not_answered():
     assert await chosen(Session(question()), "s", "int-1", False, "A" * 16)
 
 
-async def test_a_digest_of_two_digits_binds_nothing():
-    """Too short a beginning fits any question."""
-    with pytest.raises(UsageError, match="8 or more"):
-        await chosen(Session(question()), "s", "int-1", False, "aa")
+@pytest.mark.parametrize(
+    "choice", [("$(id)", "int-1", False, "b" * 16), ("$(id)", None, False, None), ("$(id)", "int-9", False, None)]
+)
+async def test_a_refusal_proposes_a_command_that_can_be_pasted(choice):
+    """Anybody may have chosen the session's id."""
+    client = Session(question()) if choice[1] else Session()
+    client.id = choice[0]
+    with pytest.raises(AnswerRefused, match=r"countersign (show|interrupts) '\$\(id\)'"):
+        await chosen(client, *choice)
+
+
+def test_an_id_in_use_is_quoted_too():
+    """It came from whoever started that session."""
+    assert str(SessionExistsError("a;id")).endswith("countersign show 'a;id'")
+
+
+async def test_a_short_beginning_of_a_digest_binds_nothing():
+    """An input with the same one could be crafted; the cards show enough."""
+    with pytest.raises(UsageError, match="16 or more"):
+        await chosen(Session(question()), "s", "int-1", False, "a" * 15)
 
 
 def test_a_card_shows_what_will_run_and_how_to_answer():
@@ -179,7 +198,7 @@ def test_a_free_question_offers_no_approve():
     ("at", "shown"),
     [
         ("2026-01-02T12:00:30Z", "(in 30 s)"),
-        ("2026-01-04T13:00:00+01:00", "2026-01-04 12:00:00 UTC (in 2 d)"),
+        ("2026-01-04T13:00:00+01:00", "2026-01-04 12:00:00 UTC (in 2 days)"),
         ("\x1bnever", "\\u001bnever"),
     ],
 )

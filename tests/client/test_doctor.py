@@ -12,7 +12,6 @@ from typer.testing import CliRunner
 from countersign.agent_client import AgentClient
 from countersign.agent_client.cli import app
 from countersign.agent_client.health import (
-    Poller,
     attributes_check,
     deployment_check,
     namespace_check,
@@ -20,6 +19,7 @@ from countersign.agent_client.health import (
     pollers_check,
     waiting_check,
 )
+from countersign.agent_client.workers import Poller
 
 NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
 WANTED = {"CountersignAgent": "Keyword", "CountersignPending": "Int"}

@@ -1,13 +1,17 @@
 """Sessions that no worker serves: said soon, with the next step, and shown as far as the server knows them."""
 
+import asyncio
 import json
 from datetime import UTC, datetime
 
 import pytest
+from temporalio import workflow
+from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from tests.client.conftest import start_bare
 
 from countersign.agent_client import NoWorkerError
-from countersign.agent_client.workers import last_poll, nobody_polls
+from countersign.agent_client.translation import described
+from countersign.agent_client.workers import last_poll, no_answer, nobody_polls
 from countersign.agent_core.wire import MEMO_QUESTIONS
 
 CARD = {
@@ -49,8 +53,51 @@ async def test_a_query_without_a_worker_names_the_commands_that_start_one(left):
     with pytest.raises(NoWorkerError) as caught:
         await left.status()
     queue = (await left.summary()).task_queue
-    assert f"python -m countersign.worker --agents <module> --task-queue {queue}" in str(caught.value)
-    assert "countersign dev --agents <module>" in str(caught.value)
+    assert f"python -m countersign.worker --agents MODULE --task-queue {queue}" in str(caught.value)
+    assert "countersign dev --agents MODULE" in str(caught.value)
+
+
+@workflow.defn(name="AgentSession")
+class Broken:
+    """A session whose worker has a fault."""
+
+    @workflow.run
+    async def run(self, given: dict) -> None:
+        """Fail the workflow task, not the workflow."""
+        raise RuntimeError("a bug")
+
+
+async def test_a_session_on_which_its_worker_fails_is_not_said_to_have_none(unserved, shell):
+    """Starting another one would not help; the cause stands in the history."""
+    temporal, queue = unserved.temporal, unserved.task_queue
+    async with Worker(temporal, task_queue=queue, workflows=[Broken], workflow_runner=UnsandboxedWorkflowRunner()):
+        session = await unserved.start("asker", "hello", session_id=f"{queue}-a;b")
+        async with asyncio.timeout(30):
+            while "fails on it" not in (said := await no_worker_says(session)):
+                await asyncio.sleep(0.1)
+            while "fails on session" not in (await shell("doctor", "--task-queue", queue, code=1)).stdout:
+                await asyncio.sleep(0.1)
+    assert f"temporal workflow show -w '{session.id}'" in said
+    assert "start one" not in said
+    await session.terminate("test")
+
+
+async def no_worker_says(session):
+    """What the error says."""
+    with pytest.raises(NoWorkerError) as caught:
+        await session.status()
+    return str(caught.value)
+
+
+async def test_a_busy_worker_is_not_said_to_be_none(served):
+    """It may take the query from a queue of its own, where nobody sees whether it polls."""
+    session = await served.start("asker", "hello")
+    await session.result()
+    seen = await described(served.temporal, session.id)
+    assert "busy or gone" not in str(no_answer(seen, 4))  # it has ended: that is said
+    waiting = await served.start("asker", "delete a")
+    assert "within 4 s: its worker is busy or gone" in str(no_answer(await described(served.temporal, waiting.id), 4))
+    await waiting.stop()
 
 
 async def test_questions_are_shown_in_the_short_form(left, shell):

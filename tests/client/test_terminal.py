@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from countersign.agent_client.cli.terminal import command, visible_json, visible_lines
+from countersign.agent_client.cli.terminal import visible_json, visible_lines
+from countersign.agent_client.shell import command
 from countersign.agent_core.visible import visible
 
 

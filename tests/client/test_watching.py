@@ -8,13 +8,13 @@ import signal
 import sys
 import termios
 import uuid
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from tests.client.test_sessions import SOON
 
 from countersign.agent_client import SessionNotFoundError, SessionSummary
-from countersign.agent_client.fleet import changed
+from countersign.agent_client.fleet import changed, watched
 
 COMMAND = [sys.executable, "-c", "from countersign.agent_client.cli import main; main()"]
 SHOW_CURSOR = "\x1b[?25h"
@@ -96,16 +96,19 @@ async def test_a_session_that_never_was_is_not_waited_for(served):
         await anext(aiter(served.session("no-such-session").follow()))
 
 
-async def test_the_command_follows_to_the_question_and_to_the_end(served, shell):
+async def test_the_command_follows_to_the_question_and_to_the_end(served, shell, temporal_server):
     """The card with its commands; then, after the answer, who gave it."""
     session = await served.start("truster", "delete a")
     asked = (await shell("watch", session.id, "--until-question")).stdout
     (question,) = await session.interrupts()
     assert f"countersign approve {session.id} {question.id} --digest {question.digest[:16]}" in asked
-    watching = asyncio.ensure_future(shell("watch", session.id, "--tail", "0"))
-    await session.answer((question.id, "n: keep it"))
-    told = (await watching).stdout
-    assert "keep it" in told
+    words = ["watch", session.id, "--tail", "0", "--address", temporal_server]
+    watching = await asyncio.create_subprocess_exec(*COMMAND, *words, stdout=asyncio.subprocess.PIPE)
+    async with asyncio.timeout(30):
+        await watching.stdout.readuntil(b"* waiting")  # what is so now, is told; then what comes
+        await session.answer((question.id, "n: keep it"), responder="ann")
+        told = (await watching.communicate())[0].decode()
+    assert 'ann answered "n: keep it" to ' in told
     assert "ended: closed (end_turn)" in told
 
 
@@ -185,3 +188,20 @@ def test_a_session_counts_as_changed_by_its_status_and_its_questions():
     before = {name: summary(name, "waiting", "int-1") for name in "abc"}
     now = {"a": summary("a", "waiting", "int-1"), "b": summary("b", "waiting", "int-2"), "c": summary("c", "running")}
     assert [session.session_id for session in changed(before, {**now, "d": summary("d", "idle")})] == ["b", "c", "d"]
+
+
+async def test_of_many_sessions_the_newest_are_watched_and_it_says_so(unserved):
+    """One that was crowded out has not ended; one that has is told."""
+    agent = f"agent-{uuid.uuid4().hex[:8]}"
+    first, second = [await unserved.start(agent, "x") for _ in range(2)]
+    told = {}
+    async with asyncio.timeout(30):
+        async for view in watched(unserved.temporal, agent, timedelta(seconds=0.1), most=1):
+            assert len(view.sessions) <= 1
+            told.update({session.session_id: session.status for session in view.changes})
+            if view.left_out and told.get(second.id) == "running":
+                await second.terminate("test")
+            if told.get(second.id) == "terminated" and [one.session_id for one in view.sessions] == [first.id]:
+                break
+    assert told == {first.id: "running", second.id: "terminated"}
+    await first.terminate("test")

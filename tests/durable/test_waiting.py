@@ -70,6 +70,9 @@ async def test_a_waiting_session_is_continued_as_new_with_everything(lab):
     )
     first, second = await questions(session, 2)
     await session.answer((first.id, "y"))
+    async with asyncio.timeout(60):  # killed in its call, the worker would leave an unknown outcome, and a question
+        while lab.effects() != ["a"] or (await session.status())["status"] != "waiting":
+            await asyncio.sleep(0.05)
     await questions(session, 1)
     begun = (await lab.history_of(session.id)).events[0].workflow_execution_started_event_attributes
     assert begun.continued_execution_run_id, "the session has not been continued as new"

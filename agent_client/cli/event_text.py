@@ -5,23 +5,30 @@ from typing import TYPE_CHECKING
 
 from countersign.agent_client.cli.audit import answer_words
 from countersign.agent_client.cli.cards import question_card
-from countersign.agent_client.cli.messages import message_text
-from countersign.agent_client.cli.terminal import styled
+from countersign.agent_client.cli.messages import Transcript
+from countersign.agent_client.cli.terminal import columns, styled
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
     from countersign.agent_client.events import SessionEvent
 
 
-def event_text(session: str, event: "SessionEvent", now: datetime) -> str:
-    """What happened, over as many lines as it needs."""
+def event_text(session: str, event: "SessionEvent", transcript: Transcript, now: datetime) -> str:
+    """What happened, over as many lines as it needs.
+
+    Args:
+        session: Where it happened.
+        event: What.
+        transcript: Of the messages before.
+        now: The present moment.
+    """
     detail = event.detail
     if event.kind == "message":
-        return message_text(detail["role"], detail["content"])
+        return transcript.text(detail["role"], detail["content"], columns())
     if event.kind == "question":
         from countersign.agent_core.wire import Question
 
-        return "\n" + question_card(session, Question.model_validate(detail), now, colour=True) + "\n"
+        return "\n" + question_card(session, Question.model_validate(detail), now, width=columns()) + "\n"
     named = visible(f"{detail.get('name')} ({detail.get('id')})")
     if event.kind == "answered":
         return f"* {visible(answer_words(detail))} to {named}"

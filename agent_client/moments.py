@@ -1,0 +1,36 @@
+"""Times as a person reads them: a moment with its distance, a duration in one unit. Pure."""
+
+from datetime import UTC, datetime, timedelta
+
+from countersign.agent_core.visible import visible
+
+
+def moment(at: str | None, now: datetime) -> str:
+    """A wire timestamp with its distance: "2026-01-02 03:04:05 UTC (3 h ago)"."""
+    when = parsed_moment(at)
+    if when is None:
+        return visible(at or "unknown")
+    return f"{when.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC ({distance(when, now)})"
+
+
+def parsed_moment(at: str | None) -> datetime | None:
+    """A wire timestamp; None for what is none."""
+    try:
+        when = datetime.fromisoformat(at or "")
+    except ValueError:
+        return None
+    return when if when.tzinfo is not None else None
+
+
+def distance(when: datetime, now: datetime) -> str:
+    """How far a moment is away: "in 5 min", "3 h ago"."""
+    return f"in {span(when - now)}" if when > now else f"{span(now - when)} ago"
+
+
+def span(duration: timedelta) -> str:
+    """A duration in its largest unit that gives two or more: "3 days", "40 s"."""
+    seconds = duration.total_seconds()
+    for size_s, unit in ((86_400, "days"), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * size_s:
+            return f"{seconds / size_s:.0f} {unit}"
+    return f"{seconds:.0f} s"
