@@ -215,14 +215,14 @@ def main() -> None:
         text = (
             "; ".join(_fault(found) for found in error.errors()) if isinstance(error, ValidationError) else str(error)
         )
-        _say(f"worker.py: {text}. See worker.py --help")
+        _say(f"countersign worker: {text}. See --help")
         raise SystemExit(USAGE_ERROR) from None
     logging.basicConfig(level=settings.log_level)
     code = 0
     try:
         asyncio.run(serve(settings))
     except CountersignError as error:
-        _say(f"worker.py: {error}")
+        _say(f"countersign worker: {error}")
         code = USAGE_ERROR
     sys.stdout.flush()
     # Two reasons not to wait for the interpreter: a sync tool that outlived its grace period still runs in

@@ -8,8 +8,7 @@ import uuid
 from collections.abc import Sequence
 from typing import TypeAlias, TypeGuard
 
-from countersign.agent_core.interrupts import approves, is_refusal
-from countersign.agent_core.json_values import JsonObject, JsonValue, canonical_json, check_json, digest
+from countersign.agent_core.json_values import JsonObject, JsonValue, check_json, digest
 from countersign.agent_core.wire import Question
 
 OneAnswer: TypeAlias = JsonObject | tuple[str, JsonValue]
@@ -122,8 +121,8 @@ def denial_block(
 ) -> JsonObject:
     """A refusal with words that the model reads, "n: WORDS", bound to what was shown.
 
-    By the rules of the core it is a refusal and can't approve. A hook, or an `evaluate` of one's own,
-    decides by its own rules what approves: one that looks for a word anywhere in a text should not.
+    It begins with the question's own word for no, so that the session takes it for one, whatever the code
+    that asked makes of it.
 
     Args:
         question: As it was shown.
@@ -142,10 +141,9 @@ def denial_block(
             f"question {question.id} ({question.name}) takes {json.dumps(refusal)} as its refusal, which can't carry "
             "a reason; deny without one, or send what the asker understands with respond"
         )
-    sent = f"{refusal}: {words}" if is_refusal(f"{refusal}: {words}") else f"n: {words}"
-    if approves(sent) or canonical_json(sent) == canonical_json(question.answers.get("approve")):
-        raise ValueError(f"question {question.id} takes {sent!r} as an approval; deny without a reason")
-    return answer_block(question.id, sent, digest=question.digest, responder=responder, comment=comment)
+    return answer_block(
+        question.id, f"{refusal}: {words}", digest=question.digest, responder=responder, comment=comment
+    )
 
 
 def request_id(kind: str, session_id: str, content: JsonValue) -> str:

@@ -91,8 +91,10 @@ class AgentRunError(ClientError):
         session_id: The session.
         error_type: Name of the error's type, for instance "ModelAuthenticationError".
         detail: The error's text.
+        origin: The hook, handler or tool that raised it, if one did.
     """
 
-    def __init__(self, session_id: str, error_type: str, detail: str) -> None:
-        self.session_id, self.error_type, self.detail = session_id, error_type, detail
-        super().__init__(f"session {session_id!r} failed: {error_type}: {detail}")
+    def __init__(self, session_id: str, error_type: str, detail: str, origin: str | None = None) -> None:
+        self.session_id, self.error_type, self.detail, self.origin = session_id, error_type, detail, origin
+        where = f" in {origin}" if origin else ""
+        super().__init__(f"session {session_id!r} failed{where}: {error_type}: {detail}")

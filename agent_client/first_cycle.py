@@ -58,7 +58,9 @@ async def _under_way(temporal: Client, reader: SessionReader) -> bool:
         return bool(cycle.raw_description.pending_activities)
     status = await reader.status()
     if status["error"] is not None:
-        raise AgentRunError(reader.id, status["error"]["type"], status["error"]["message"])
+        raise AgentRunError(
+            reader.id, status["error"]["type"], status["error"]["message"], status["error"].get("origin")
+        )
     return bool(status["cycle"])
 
 

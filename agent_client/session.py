@@ -234,7 +234,7 @@ class SessionHandle(SessionReader):
 
     def _succeeded(self, result: SessionResult) -> SessionResult:
         if result.error is not None:
-            raise AgentRunError(self.id, result.error.type, result.error.message)
+            raise AgentRunError(self.id, result.error.type, result.error.message, result.error.origin)
         return result
 
     async def _deliver(self, name: str, argument: JsonValue, *, wait_long: bool = False) -> Any:

@@ -96,6 +96,8 @@ async def next_outcome(reader: SessionReader, result: Callable[[], Awaitable[Ses
     if status["ended"] is not None or status["lifetime"] == "turn":
         return outcome_of(await result())
     if status["error"] is not None:
-        raise AgentRunError(reader.id, status["error"]["type"], status["error"]["message"])
+        raise AgentRunError(
+            reader.id, status["error"]["type"], status["error"]["message"], status["error"].get("origin")
+        )
     messages = [message async for message in reader.transcript(max(0, await reader.message_count() - 1))]
     return Outcome(message=messages[-1] if messages else None, stop_reason=status["stop_reason"])

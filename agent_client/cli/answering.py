@@ -10,6 +10,7 @@ import typer
 
 from countersign.agent_client.cli.cards import receipt_text
 from countersign.agent_client.cli.choice import Choice
+from countersign.agent_client.cli.looking import print_questions
 from countersign.agent_client.cli.options import (
     Address,
     AsJson,
@@ -21,7 +22,7 @@ from countersign.agent_client.cli.options import (
     Session,
     Who,
 )
-from countersign.agent_client.cli.running import Connection, UsageError, run
+from countersign.agent_client.cli.running import FAILED, Connection, UsageError, run
 from countersign.agent_client.cli.terminal import print_json
 from countersign.agent_core.visible import visible
 
@@ -41,6 +42,7 @@ def approve(
     *,
     every: All = False,
     digest: Digest = None,
+    yes: Annotated[bool, typer.Option("--yes", help="Don't show it and ask once more at a terminal.")] = False,
     comment: Comment = None,
     who: Who = None,
     as_json: AsJson = False,
@@ -48,15 +50,21 @@ def approve(
     namespace: Namespace = None,
     profile: Profile = None,
 ) -> None:
-    """Approve a question: the call runs exactly as shown."""
+    """Approve a question: the call runs exactly as shown.
+
+    At a terminal, without --digest or --yes, it is shown first; a script signs what is open.
+    """
     chosen = Choice(session, interrupt_id, every, digest)
+    connection = Connection(address, namespace, profile)
+    if digest is None and not (yes or as_json) and sys.stdin.isatty() and sys.stdout.isatty():
+        chosen.settle(_seen_and_meant(chosen, connection))
 
     def block(question: "Question") -> "JsonObject":
         from countersign.agent_client.answers import verdict_block
 
         return verdict_block(question, "approve", who, comment)
 
-    _give(chosen, "approved", block, connection=Connection(address, namespace, profile), as_json=as_json)
+    _give(chosen, "approved", block, connection=connection, as_json=as_json)
 
 
 def deny(
@@ -163,10 +171,20 @@ def parsed(value: str) -> Any:
 
     try:
         return json.loads(value, parse_constant=refuse)
-    except ValueError as error:
+    except (ValueError, RecursionError) as error:
         raise UsageError(
             f"VALUE is not JSON ({error}); quote it for the shell, or leave out --json-value to send text"
         ) from error
+
+
+def _seen_and_meant(choice: Choice, connection: Connection) -> "list[Question]":
+    """The chosen questions, once the person has seen them and says that they mean them; else leaves with 1."""
+    questions = run(connection, False, choice.questions)
+    print_questions(choice.session, questions)
+    if not questions or not typer.confirm("\nApprove?" if len(questions) == 1 else f"\nApprove all {len(questions)}?"):
+        print("nothing was answered", file=sys.stderr)
+        raise SystemExit(FAILED)
+    return questions
 
 
 def _give(

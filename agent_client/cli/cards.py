@@ -52,6 +52,8 @@ def _body(question: "Question", style: Callable[[str, str], str], width: int | N
     if reason is not None:
         in_json = not isinstance(reason, str)
         lines += ["  reason", (visible_json if in_json else visible_lines)(reason, "    ", width)]
+    if question.fault is not None:
+        lines += ["  asked again", visible_lines(question.fault, "    ", width)]
     return lines
 
 

@@ -18,6 +18,8 @@ from rich.text import Text
 from countersign.agent_client.cli.terminal import BAR, CUT
 
 _REST = f"  {CUT}"
+_NARROWEST = 20
+"""Columns of a terminal that says it has fewer, or none."""
 """Before what is left of a line."""
 
 
@@ -43,8 +45,9 @@ class Terminal:
     def width(self) -> int:
         """Columns of the terminal as it is now."""
         with contextlib.suppress(OSError):
-            return os.get_terminal_size(sys.stdout.fileno()).columns
-        return self.console.width
+            if (columns := os.get_terminal_size(sys.stdout.fileno()).columns) >= _NARROWEST:
+                return columns
+        return max(self.console.width, _NARROWEST)
 
     def say(self, text: str, style: str = "", *, cut: bool = True) -> None:
         """A text for the person, above the input line if there is one.

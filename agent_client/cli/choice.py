@@ -25,6 +25,11 @@ class Choice:
 
     def __init__(self, session: str, interrupt_id: str | None, every: bool, digest: str | None) -> None:
         self.session, self._interrupt_id, self._every, self._digest = session, interrupt_id, every, digest
+        self._settled: list[Question] | None = None
+
+    def settle(self, questions: "list[Question]") -> None:
+        """Keep to these, as they were shown; the session refuses what has changed since."""
+        self._settled = questions
 
     async def questions(self, client: "AgentClient") -> "list[Question]":
         """The questions.
@@ -35,6 +40,8 @@ class Choice:
         """
         from countersign.agent_client.reading import unchanged
 
+        if self._settled is not None:
+            return self._settled
         self._check()
         reader, digest = client.session(self.session), self._digest or ""
         if self._interrupt_id is not None:

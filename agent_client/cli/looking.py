@@ -10,7 +10,7 @@ from countersign.agent_client.cli.cards import question_card, short_card
 from countersign.agent_client.cli.messages import Transcript
 from countersign.agent_client.cli.options import Address, Agent, AsJson, Namespace, Profile, Session, SessionOrAll
 from countersign.agent_client.cli.running import Connection, run
-from countersign.agent_client.cli.tables import QUESTION_TITLES, print_table, question_rows
+from countersign.agent_client.cli.tables import QUESTION_TITLES, print_stacked, print_table, question_rows
 from countersign.agent_client.cli.terminal import columns, print_json, styled
 from countersign.agent_client.moments import moment
 from countersign.agent_client.shell import command
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from countersign.agent_core.wire import AuditEntry, Question
 
 _AUDIT_LINES = 20
+_TABLE_CHARS = 110
+"""In a narrower terminal a table of questions would break its words."""
 _HEAD_WIDTH = 14
 
 
@@ -79,7 +81,11 @@ def _all_waiting(connection: Connection, agent: str | None, as_json: bool) -> No
         print_json([_plain_session(session) for session in found])
     elif found:
         now = datetime.now(UTC)
-        print_table(QUESTION_TITLES, [row for session in found for row in question_rows(session, now)])
+        rows = [row for session in found for row in question_rows(session, now)]
+        if (width := columns()) is not None and width < _TABLE_CHARS:
+            print_stacked(QUESTION_TITLES, rows)
+        else:
+            print_table(QUESTION_TITLES, rows)
         print(f"\nto see one in full and answer it: {command('interrupts')} SESSION")
     else:
         print("nothing waits for an answer")

@@ -1,6 +1,8 @@
 """Arguments and options that commands share, and how they are read."""
 
+import re
 import sys
+from datetime import timedelta
 from typing import Annotated, TypeAlias
 
 import typer
@@ -76,3 +78,15 @@ Digest: TypeAlias = Annotated[
 def text_of(given: str) -> str:
     """A prompt as it was given; "-" stands for standard input, without its last line break."""
     return sys.stdin.read().removesuffix("\n") if given == "-" else given
+
+
+def duration(text: str) -> timedelta:
+    """A duration like "45m", "3h" or "2d".
+
+    Raises:
+        typer.BadParameter: If it is none.
+    """
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd])", text.strip().lower())
+    if found is None or not float(found[1]):
+        raise typer.BadParameter(f"{text!r} is no duration; use a number with s, m, h or d, like 2d")
+    return timedelta(seconds=float(found[1]) * {"s": 1, "m": 60, "h": 3_600, "d": 86_400}[found[2]])

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from countersign.agent_client.cli.options import Address, AsJson, Namespace, Profile, TaskQueue, text_of
+from countersign.agent_client.cli.options import Address, AsJson, Namespace, Profile, TaskQueue, duration, text_of
 from countersign.agent_client.cli.outcome import print_outcome
 from countersign.agent_client.cli.running import Connection, run
 from countersign.agent_client.cli.terminal import print_json
@@ -34,6 +34,10 @@ def start(
     ] = None,
     stay_open: Annotated[bool, typer.Option("--open", help="Take further prompts until it is closed or idle.")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it asks, or is done.")] = False,
+    deadline: Annotated[
+        str | None,
+        typer.Option(metavar="DURATION", help="How long each question waits: 45m, 3h, 2d.", show_default="30d"),
+    ] = None,
     limit_turns: _Cap = None,
     limit_total_tokens: _Cap = None,
     limit_output_tokens: _Cap = None,
@@ -48,6 +52,7 @@ def start(
     A session that no worker takes waits for one; a mistyped agent is an error at once.
     """
     text = text_of(prompt)
+    waits = None if deadline is None else duration(deadline)
     limits = {"turns": limit_turns, "total_tokens": limit_total_tokens, "output_tokens": limit_output_tokens}
 
     async def begin(client: "AgentClient") -> "tuple[SessionHandle, Outcome | None, str | None]":
@@ -57,6 +62,7 @@ def start(
             session_id=session_id,
             lifetime="open" if stay_open else "turn",
             limits={name: cap for name, cap in limits.items() if cap is not None} or None,
+            deadline=waits,
             task_queue=task_queue,
         )
         if wait and not as_json:

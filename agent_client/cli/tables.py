@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
 from countersign.agent_client.cli.cards import card_calls
-from countersign.agent_client.cli.terminal import has_colours, rich_style
+from countersign.agent_client.cli.terminal import has_colours, rich_style, styled
 from countersign.agent_client.moments import distance, parsed_moment
 from countersign.agent_core.visible import visible
 
@@ -28,6 +28,16 @@ _WIDE_CHARS = 1_000
 def print_table(titles: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
     """A table on standard output."""
     console().print(table(titles, rows))
+
+
+def print_stacked(titles: Sequence[str], rows: Sequence[Sequence[Cell]]) -> None:
+    """The same as lines below each other, where a table would break its words."""
+    width = max(map(len, titles))
+    for row in rows:
+        first, *rest = zip(titles, row, strict=True)
+        print(styled(visible(first[1][0]), "bold"))
+        for title, (text, style) in rest:
+            print(f"  {title:<{width}}  {styled(visible(text), style) if style else visible(text)}")
 
 
 def console() -> "Console":

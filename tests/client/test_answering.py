@@ -1,17 +1,26 @@
 """The commands that answer and prompt: words that refuse, every offered answer, and receipts that say what was done."""
 
+import asyncio
+import contextlib
 import json
+import os
+import pty
 import shlex
+import subprocess
+import sys
 from datetime import UTC, datetime
 
 import pytest
+import typer
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.client.test_sessions import SOON
 
 from countersign.agent_client.answers import denial_block
 from countersign.agent_client.cli.cards import question_card
-from countersign.agent_core.interrupts import approves, is_refusal
+from countersign.agent_client.cli.options import duration
+from countersign.agent_client.cli.tables import print_stacked
+from countersign.agent_core.interrupts import approves, is_denial
 from countersign.agent_core.messages import message_text
 from countersign.agent_core.wire import Question, ShownCall
 
@@ -25,9 +34,10 @@ def question(**fields):
 @given(st.text().filter(str.strip), st.sampled_from(["n", "no", "nein", "reject", "y", ""]))
 def test_a_refusal_with_words_never_approves(words, refusal):
     """Whatever the words and whatever the question calls its refusal."""
-    sent = denial_block(question(answers={"approve": "ja", "deny": refusal}), words)["interruptResponse"]
+    answers = {"approve": "ja", "deny": refusal}
+    sent = denial_block(question(answers=answers), words)["interruptResponse"]
     assert not approves(sent["response"])
-    assert is_refusal(sent["response"])
+    assert is_denial(sent["response"], answers), "the session takes it for a no, whatever the asker makes of it"
     assert sent["response"].endswith(words)
     assert sent["digest"] == "a" * 64
 
@@ -166,3 +176,65 @@ async def test_the_audit_is_told_in_plain_words(served, shell):
     assert f"delete started, approved by ann ({asked.id})" in audit
     assert "{'" not in audit and "None" not in audit
     assert asked.digest not in audit
+
+
+def at_a_terminal(typed, *words, address):
+    """Run the command at a terminal where this is typed; its exit code and what it shows."""
+    master, slave = pty.openpty()
+    process = subprocess.Popen(
+        [sys.executable, "-c", "from countersign.agent_client.cli import main; main()", *words, "--address", address],
+        stdin=slave,
+        stdout=slave,
+        stderr=slave,
+        env={**os.environ, "NO_COLOR": "1"},
+    )
+    os.close(slave)
+    os.write(master, typed.encode())
+    shown = b""
+    with contextlib.suppress(OSError):  # the terminal is gone when the command ends
+        while part := os.read(master, 4096):
+            shown += part
+    os.close(master)
+    return process.wait(30), shown.decode()
+
+
+@pytest.mark.parametrize(("typed", "code", "status"), [("y\n", 0, "closed"), ("n\n", 1, "waiting")])
+async def test_at_a_terminal_an_approval_is_shown_before_it_is_given(served, temporal_server, typed, code, status):
+    """Nobody signs what they have not seen; "n" answers nothing."""
+    session = await served.start("asker", "delete a")
+    assert await session.wait_for_questions(SOON)
+    left, shown = await asyncio.to_thread(at_a_terminal, typed, "approve", session.id, address=temporal_server)
+    assert (left, "will run delete" in shown, "Approve? [y/N]" in shown) == (code, True, True), shown
+    if status == "closed":
+        await session.result()
+    assert (await session.status())["status"] == status
+
+
+@pytest.mark.parametrize(("text", "seconds"), [("45m", 2_700), ("3h", 10_800), ("2d", 172_800), ("1.5 h", 5_400)])
+def test_a_duration_is_a_number_with_a_unit(text, seconds):
+    """As people write it."""
+    assert duration(text).total_seconds() == seconds
+
+
+@pytest.mark.parametrize("text", ["", "2", "0d", "-1h", "soon", "2w"])
+def test_what_is_no_duration_says_what_would_be(text):
+    """With an example."""
+    with pytest.raises(typer.BadParameter, match="like 2d"):
+        duration(text)
+
+
+def test_in_a_narrow_terminal_questions_stand_below_each_other(capsys):
+    """No word is broken, and ids can be copied."""
+    row = [("janitor-0a1b2c3d4e5f", ""), ("approval", "waiting"), ("delete_files {...}", "")]
+    print_stacked(("session", "question", "would run"), [row])
+    assert capsys.readouterr().out.splitlines() == [
+        "janitor-0a1b2c3d4e5f",
+        "  question   approval",
+        "  would run  delete_files {...}",
+    ]
+
+
+def test_a_question_that_is_asked_again_says_why():
+    """An edit that did not fit, for instance."""
+    card = question_card("s", question(fault="path: Field required"), datetime(2026, 1, 2, tzinfo=UTC))
+    assert "asked again" in card and "path: Field required" in card
