@@ -6,6 +6,8 @@ what changed and can't be carried is refused by name.
 """
 
 import base64
+import contextlib
+import json
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 from typing import Any
@@ -82,6 +84,9 @@ def decode(value: Any) -> Any:
     return makers[tag]()
 
 
+_NOTHING = object()
+
+
 class Memory:
     """The remembered attributes of an agent's hooks and handlers.
 
@@ -96,11 +101,13 @@ class Memory:
             number = sum(1 for known in self._owners if known.split("#")[0] == label)
             self._owners[f"{label}#{number}" if number else label] = owner
         self._at_start = {key: dict(_attributes(owner)) for key, owner in self._owners.items()}
-        self._fixed = {key: _not_encodable(owner) for key, owner in self._owners.items()}
+        self._written_at_start = {key: _encodable(owner) for key, owner in self._owners.items()}
         self._unknown: JsonObject = {}
 
     def take(self) -> JsonObject:
-        """All attributes that can change, as JSON.
+        """The attributes that have changed since the factory made them, as JSON.
+
+        What did not change is not state but how the owner was set up: a deployment may set it up otherwise.
 
         Raises:
             HandlerStateError: If one has changed and can't be carried, by name.
@@ -108,26 +115,29 @@ class Memory:
         taken: JsonObject = dict(self._unknown)
         for key, owner in self._owners.items():
             kept: JsonObject = {}
+            written = self._written_at_start[key]
             for name, value in _attributes(owner).items():
                 try:
-                    kept[name] = encode(value, f"{type(owner).__name__}.{name}")
+                    now = encode(value, f"{type(owner).__name__}.{name}")
                 except HandlerStateError:
                     # What the factory set up so may stay so. A list that now holds more is a change.
-                    if name not in self._fixed[key] or self._at_start[key][name] is not value:
+                    if name in written or self._at_start[key].get(name, _NOTHING) is not value:
                         raise
+                    continue
+                if name not in written or _text(written[name]) != _text(now):
+                    kept[name] = now
             if kept:
                 taken[key] = kept
         return taken
 
     def restore(self, taken: JsonObject) -> None:
         """Put attributes back as they were when taken. Owners that are gone are remembered still."""
-        for key, attributes in taken.items():
-            owner = self._owners.get(key)
-            if owner is None:
-                self._unknown[key] = attributes
-                continue
+        self._unknown.update({key: attributes for key, attributes in taken.items() if key not in self._owners})
+        for key, owner in self._owners.items():
+            attributes = {**self._written_at_start[key], **taken.get(key, {})}
             for name, value in attributes.items():
-                object.__setattr__(owner, name, decode(value))
+                if name not in _attributes(owner) or _differs(_attributes(owner)[name], value):
+                    object.__setattr__(owner, name, decode(value))
             for name in set(_attributes(owner)) - set(attributes) - set(self._at_start[key]):
                 object.__delattr__(owner, name)
 
@@ -136,15 +146,25 @@ def _attributes(owner: object) -> dict[str, Any]:
     return getattr(owner, "__dict__", {})
 
 
-def _not_encodable(owner: object) -> set[str]:
-    """Names of the attributes that can't be carried as they are now."""
-    found: set[str] = set()
+def _encodable(owner: object) -> JsonObject:
+    """The attributes that can be carried, as they are now."""
+    found: JsonObject = {}
     for name, value in _attributes(owner).items():
-        try:
-            encode(value, name)
-        except HandlerStateError:
-            found.add(name)
+        with contextlib.suppress(HandlerStateError):
+            found[name] = encode(value, name)
     return found
+
+
+def _differs(value: Any, written: Any) -> bool:
+    try:
+        return _text(encode(value, "")) != _text(written)
+    except HandlerStateError:
+        return True
+
+
+def _text(written: Any) -> str:
+    """A written value's text: True and 1 are two, and NaN is itself."""
+    return json.dumps(written, sort_keys=True)
 
 
 def _label(owner: object) -> str:

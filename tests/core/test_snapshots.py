@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.core.driving import acts, make, valid
 
+from countersign import Agent, ScriptedModel
 from countersign.agent_core.snapshots import Memory, decode, encode
 from countersign.errors import EventLoopException, HandlerStateError
 from countersign.hooks import (
@@ -17,6 +18,7 @@ from countersign.hooks import (
     BeforeToolCallEvent,
     HookProvider,
 )
+from countersign.vended_interventions.hitl import HumanInTheLoop
 
 hashable = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text() | st.binary()
@@ -131,9 +133,61 @@ def test_new_owners_do_not_shift_the_memory():
         def __init__(self, name, count):
             self.name, self.count = name, count
 
-    taken = Memory([Named("a", 1), Named("b", 2)]).take()
+    before = [Named("a", 0), Named("b", 0)]
+    memory = Memory(before)
+    before[0].count, before[1].count = 1, 2
+    taken = memory.take()
     b, c = Named("b", 0), Named("c", 0)
     later = Memory([c, b])
     later.restore(taken)
     assert (b.count, c.count) == (2, 0)
     assert later.take()["test_new_owners_do_not_shift_the_memory.<locals>.Named:a"]["count"] == 1
+
+
+class Limit(HookProvider):
+    """Has a setting, and counts."""
+
+    def __init__(self, limit, flag=True):
+        self.limit, self.flags, self.seen = limit, [flag], 0
+
+    def register_hooks(self, registry, **kwargs):
+        """Nothing to listen to."""
+
+
+def test_what_the_factory_sets_up_is_not_carried():
+    """A deployment that changes a setting changes it for sessions that are open; what was counted stays."""
+    old = Limit(10)
+    memory = Memory([old])
+    old.seen = 3
+    taken = memory.take()
+    assert taken == {"Limit": {"seen": 3}}
+    new = Limit(5, flag=1)
+    Memory([new]).restore(taken)
+    assert (new.limit, new.flags, new.seen) == (5, [1], 3)
+
+
+def test_true_and_one_are_two_values():
+    """A flag that becomes a number has changed."""
+    owner = Limit(1)
+    memory = Memory([owner])
+    owner.flags = [1]
+    assert memory.take() == {"Limit": {"flags": [1]}}
+
+
+def test_what_changed_after_it_was_taken_goes_back():
+    """Also what had not changed by then: a call that is asked about does not count twice."""
+    owner = Limit(10)
+    memory = Memory([owner])
+    taken = memory.take()
+    owner.seen, owner.flags = 1, [False]
+    vars(owner)["extra"] = "new"
+    memory.restore(taken)
+    assert (owner.seen, owner.flags, hasattr(owner, "extra")) == (0, [True], False)
+
+
+def test_a_deployed_allow_list_counts_in_a_session_that_is_open():
+    """`HumanInTheLoop`'s settings are the code's, not the session's."""
+    before = Agent(ScriptedModel(["hi"]), interventions=[HumanInTheLoop(allowed_tools=["*"])])
+    after = Agent(ScriptedModel(acts(1)), tools=[], interventions=[HumanInTheLoop()])
+    after.restore_handlers(before.handlers_snapshot())
+    assert after.handlers_snapshot() == {}
