@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, get_args
 
-from countersign.agent_core.cedar_policies import PolicySet, Ruling, as_cedar, parsed
+from countersign.agent_core.cedar_policies import Policies, Ruling, as_cedar, parsed
 from countersign.agent_core.effects import current_effects
 from countersign.agent_core.errors import AgentDefinitionError
 from countersign.agent_core.hooks.events import BeforeToolCallEvent
@@ -37,7 +37,7 @@ class _Setup:
     a session that has waited is judged by the policies of today.
     """
 
-    policies: PolicySet
+    policies: Policies
     principal: PrincipalResolver
     resource: ResourceResolver
     enrich: ContextEnricher

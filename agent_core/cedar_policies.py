@@ -42,7 +42,7 @@ class Ruling:
     reason: str
 
 
-class PolicySet:
+class Policies:
     """Policies with the entities and the schema that they are held against. See `parsed`."""
 
     def __init__(self, cedar: ModuleType, rules: dict[str, JsonObject], entities: str, schema: Any) -> None:
@@ -100,7 +100,7 @@ class PolicySet:
 
 
 @lru_cache(maxsize=64)
-def parsed(policies: str, entities: str, schema: str | None) -> PolicySet:
+def parsed(policies: str, entities: str, schema: str | None) -> Policies:
     """Parse and check policies; once in a process, since an agent's factory runs for every cycle.
 
     Args:
@@ -120,7 +120,7 @@ def parsed(policies: str, entities: str, schema: str | None) -> PolicySet:
     rules = _rules(cedar, policies)
     if known is not None:
         _check_against(cedar, policies, known)
-    return PolicySet(cedar, rules, entities, known)
+    return Policies(cedar, rules, entities, known)
 
 
 def _cedarpy() -> ModuleType:
