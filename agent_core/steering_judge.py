@@ -20,6 +20,9 @@ from countersign.agent_core.wire import ModelResponse
 LEDGER_CALLS = 20
 """The most calls of the session that the judge is shown, the latest."""
 
+PROMPTS = 3
+"""The most of what the user said that the judge is shown, the latest; feedback of handlers is among it."""
+
 SHOWN_CHARACTERS = 1000
 """The most of each input, result and prompt of the past that the judge is shown."""
 
@@ -43,7 +46,7 @@ def situation(messages: Sequence[Message], **judged: Any) -> JsonObject:
         **judged: `call` as `{"tool", "input"}`, or `answer` as text.
     """
     said = [text for message in messages if message["role"] == "user" and (text := message_text(message))]
-    return {"user_said": _cut(said[-1]) if said else None, "calls_so_far": _ledger(messages), **judged}
+    return {"user_said": [_cut(text) for text in said[-PROMPTS:]], "calls_so_far": _ledger(messages), **judged}
 
 
 def _ledger(messages: Sequence[Message]) -> list[JsonObject]:

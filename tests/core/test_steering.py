@@ -82,7 +82,7 @@ def test_the_judge_lets_a_call_pass():
     assert seen[1].system_prompt.startswith("Never touch production.")
     shown = json.loads(seen[1].prompt.split("\n\n", 1)[1])
     assert shown == {
-        "user_said": "tidy up",
+        "user_said": ["tidy up"],
         "calls_so_far": [{"tool": "act", "input": '{"x": 1}', "status": "success", "result": "1"}],
         "call": {"tool": "act", "input": {"x": 2}},
     }
@@ -132,7 +132,9 @@ def test_an_answer_is_judged_and_sent_back():
     agent = steered(log, model, [*acts(1), "ok"], before_tool=False, after_model=True)
     assert str(agent("go")).strip() == "ok"
     assert (log, len(seen)) == ([1], 2)
-    assert '"answer": "done"' in seen[0].prompt
+    shown = [json.loads(scene.prompt.split("\n\n", 1)[1]) for scene in seen]
+    assert [item["answer"] for item in shown] == ["done", "ok"]
+    assert shown[1]["user_said"] == ["go", "[countersign:steering] be brief"]
 
 
 def test_an_answer_can_not_be_left_to_a_person():
