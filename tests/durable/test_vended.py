@@ -4,6 +4,7 @@ import pytest
 from tests.durable.test_waiting import history, questions
 
 from countersign.agent_client.errors import AgentRunError
+from countersign.agent_core.wire import STEP_ACTIVITY
 
 POLICY = """
 permit(principal in Group::"payers", action, resource);
@@ -144,7 +145,7 @@ async def test_policies_permit_ask_and_forbid_across_a_crash(lab, traces):
     await session.result()
     assert traces() == ["paid-50", "paid-200"]
     assert "Access denied by Cedar policy: large, never" in (await results(session))[2]
-    assert not {kind for kind in await activities(lab, session, 2) if "step" in kind.lower()}
+    assert STEP_ACTIVITY not in await activities(lab, session, 2)
 
 
 async def test_without_a_principal_nothing_runs(lab, traces):
@@ -178,6 +179,7 @@ async def test_a_principal_is_looked_up_in_a_step(lab, traces):
     session = await lab.start(lab.worker("vended.cedar"), "looked-up", "50")
     await session.result()
     assert traces() == ["paid-50"]
+    assert STEP_ACTIVITY in await activities(lab, session, 1)
 
 
 async def test_a_resolver_that_reads_the_clock_fails_the_turn(lab, traces):
