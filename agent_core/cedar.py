@@ -57,6 +57,7 @@ class CedarAuthorization(InterventionHandler):
 
     Args:
         policies: Cedar text. Load a file with `load_text`.
+        tools: The agent's tools, or their names; then a policy about another tool is refused.
         entities: Cedar entities, for groups and attributes; a list or its JSON text.
         schema: Cedar schema, as text or JSON; then policies, entities and requests are held against it.
         principal: Who acts, if it is always the same.
@@ -76,6 +77,7 @@ class CedarAuthorization(InterventionHandler):
         self,
         *,
         policies: str,
+        tools: Sequence[Any] | None = None,
         entities: Sequence[JsonObject] | str | None = None,
         schema: JsonObject | str | None = None,
         principal: TypeAndId | None = None,
@@ -97,6 +99,8 @@ class CedarAuthorization(InterventionHandler):
             entities if isinstance(entities, str) else json.dumps(list(entities or [])),
             schema if schema is None or isinstance(schema, str) else json.dumps(schema),
         )
+        if tools is not None:
+            known.check_actions(_tool_name(item) for item in tools)
         self._setup = _Setup(
             policies=known,
             principal=principal_resolver or (lambda state: principal or state.get(PRINCIPAL_KEY)),
@@ -160,6 +164,14 @@ class CedarAuthorization(InterventionHandler):
 def is_entity(value: Any) -> bool:
     """True for `{"type": ..., "id": ...}` with text in both."""
     return isinstance(value, dict) and all(isinstance(value.get(key), str) and value[key] for key in ("type", "id"))
+
+
+def _tool_name(item: Any) -> str:
+    """The name of a tool, of a definition with "name", or the name itself."""
+    name = item.get("name") if isinstance(item, dict) else getattr(item, "tool_name", item)
+    if not isinstance(name, str):
+        raise AgentDefinitionError(f"tools must be tools or their names, not {item!r}")
+    return name
 
 
 def _refuse_path(what: str, given: Any) -> None:

@@ -52,12 +52,28 @@ class Policies:
         self._all = self._set(rules)
         self._strict = self._set({name: rule for name, rule in rules.items() if name not in lifted})
         self._lifted = lifted
+        self._actions = {name: list(_actions(rule["action"])) for name, rule in rules.items()}
         try:
             self._entities = cedar.Entities.from_json_str(entities, schema)
         except ValueError as error:
             raise AgentDefinitionError(
                 f'entities: {error}; each is {{"uid": {{"type": ..., "id": ...}}, "attrs": {{}}, "parents": []}}'
             ) from error
+
+    def check_actions(self, tools: Iterable[str]) -> None:
+        """Refuse policies about tools that do not exist: a forbid among them would forbid nothing.
+
+        Args:
+            tools: Names of those that do; groups of actions that the entities define count too.
+
+        Raises:
+            AgentDefinitionError: Naming the policies.
+        """
+        groups = (item["uid"].get("__entity", item["uid"]) for item in json.loads(str(self._entities)))
+        known = {("Action", tool) for tool in tools} | {(uid["type"], uid["id"]) for uid in groups}
+        for name, actions in self._actions.items():
+            for kind, action in set(actions) - known:
+                raise AgentDefinitionError(f'policies: {name} is about {kind}::"{action}", which is none of the tools')
 
     def rule(self, request: JsonObject) -> Ruling:
         """Decide a request.
@@ -183,6 +199,12 @@ def _check_against(cedar: ModuleType, policies: str, schema: Any) -> None:
     if faults:
         text = "; ".join(f"line {lines.get(fault.policy_id)}: {fault.error}" for fault in faults)
         raise AgentDefinitionError(f"policies don't fit the schema: {text}")
+
+
+def _actions(scope: JsonObject) -> Iterable[tuple[str, str]]:
+    """Types and ids of the actions that a policy's head names."""
+    named = [*scope.get("entities", []), *([scope["entity"]] if "entity" in scope else [])]
+    return ((uid["type"], uid["id"]) for uid in named)
 
 
 def _confirms(rule: JsonObject) -> bool:

@@ -304,6 +304,37 @@ action act appliesTo { principal: User, resource: Resource,
   context: { input: { x: Long }, session: { hour_utc: Long, call_count: Long } } };"""
 
 
+@pytest.mark.parametrize(
+    "head",
+    [
+        'action == Action::"atc"',
+        'action in [Action::"act", Action::"atc"]',
+        'action in Action::"atc"',
+        'action == X::Action::"act"',
+    ],
+)
+def test_a_policy_about_a_tool_that_does_not_exist_is_refused(head):
+    """Told the tools, a misspelt forbid is found at once."""
+    with pytest.raises(AgentDefinitionError, match=r"oops is about .*, which is none of the tools"):
+        CedarAuthorization(policies=f'{PERMIT} @id("oops") forbid(principal, {head}, resource);', tools=["act"])
+
+
+def test_tools_are_taken_as_such_by_definition_or_by_name_and_groups_are_actions_too():
+    """As an agent has them."""
+
+    @tool
+    def act() -> str:
+        """Act."""
+        return ""
+
+    entities = [{"uid": {"type": "Action", "id": "writes"}, "attrs": {}, "parents": []}]
+    heads = ['action == Action::"act"', 'action in Action::"writes"', 'action in [Action::"b", Action::"c"]', "action"]
+    policies = "".join(f"permit(principal, {head}, resource);" for head in heads)
+    CedarAuthorization(policies=policies, tools=[act, {"name": "b"}, "c"], entities=entities)
+    with pytest.raises(AgentDefinitionError, match="tools or their names, not 7"):
+        CedarAuthorization(policies=policies, tools=[7])
+
+
 def test_policies_are_held_against_a_schema():
     """A tool or a field that does not exist is found at once, with its line."""
     policies = f'{PERMIT}\nforbid(principal, action == Action::"atc", resource);'

@@ -37,7 +37,7 @@ def payer(**options) -> Agent:
     def script(scene):
         return "done" if len(scene.turn) > 1 else calls(*(("pay", {"amount": int(x)}) for x in scene.prompt.split()))
 
-    handler = CedarAuthorization(policies=POLICY, entities=ENTITIES, **options)
+    handler = CedarAuthorization(policies=POLICY, tools=[pay], entities=ENTITIES, **options)
     return Agent(ScriptedModel(script), tools=[pay], interventions=[handler])
 
 
