@@ -106,9 +106,9 @@ class Lab:
 
     def worker(self, agents: str = "lab.agents", queue: str | None = None, *flags: str) -> WorkerProcess:
         """Start a worker."""
-        worker = WorkerProcess(self.address, agents, self.folder, queue, *flags).start()
-        self.workers.append(worker)
-        return worker
+        worker = WorkerProcess(self.address, agents, self.folder, queue, *flags)
+        self.workers.append(worker)  # before it starts: one that does not get ready must end, too
+        return worker.start()
 
     async def client(self, worker: WorkerProcess) -> AgentClient:
         """A client whose sessions that worker serves."""
