@@ -1,6 +1,5 @@
 """Plays a scenario on one side and writes down everything that a user of that side could see."""
 
-import json
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -22,7 +21,9 @@ class Scenario:
         name: Unique.
         build: Makes the agent.
         replies: One for each time that the loop stops for questions.
-        prompts: What the user says, one after the other.
+        prompts: What the user says, one after the other; a function gets the last interrupts.
+        raw: True to leave the trace as it is: results in the order in which they stand in their message, and the
+            names and words of `HumanInTheLoop`.
         known: Names of the listed differences that it runs into; see `differences.DIFFERENCES`.
     """
 
@@ -30,6 +31,7 @@ class Scenario:
     build: Callable[[World], Any]
     replies: Sequence[Reply] = ()
     prompts: Sequence[Any] = ("go",)
+    raw: bool = False
     known: tuple[str, ...] = ()
 
 
@@ -44,6 +46,8 @@ class Trace:
         messages: The conversation.
         seen: What the model was given, call by call.
         state: `agent.state` at the end.
+        ids: Of the open interrupts each time; never compared.
+        raised: The type of each error that reached the caller, which may wrap another; never compared.
     """
 
     stops: list[str] = field(default_factory=list)
@@ -52,24 +56,29 @@ class Trace:
     messages: list[Any] = field(default_factory=list)
     seen: list[Any] = field(default_factory=list)
     state: dict[str, Any] = field(default_factory=dict)
+    ids: list[list[str]] = field(default_factory=list)
+    raised: list[str] = field(default_factory=list)
 
     def differs(self, other: "Trace") -> set[str]:
         """Names of the fields that differ."""
         mine, theirs = asdict(self), asdict(other)
-        return {name for name in mine if mine[name] != theirs[name]}
+        return {name for name in mine if name not in ("ids", "raised") and mine[name] != theirs[name]}
 
 
-async def in_process(scenario: Scenario, root: str, make_model: Callable[[Any, list[Any]], Any]) -> Trace:
+async def in_process(
+    scenario: Scenario, root: str, make_model: Callable[[Any, list[Any]], Any], **options: Any
+) -> Trace:
     """Play it with the agent of one side, in this process.
 
     Args:
         scenario: What to play.
         root: The side.
         make_model: Makes its model from the script and a list for what the model sees.
+        **options: More arguments of that side's `Agent`.
     """
     log: list[tuple[str, str]] = []
     seen: list[Any] = []
-    agent = scenario.build(World(root, lambda script: make_model(script, seen), log))
+    agent = scenario.build(World(root, lambda script: make_model(script, seen), log, **options))
     trace = Trace(seen=seen)
 
     async def invoke(prompt: Any) -> tuple[str, list[Any]]:
@@ -80,18 +89,34 @@ async def in_process(scenario: Scenario, root: str, make_model: Callable[[Any, l
     trace.messages = plain(agent.messages)
     trace.state = dict(agent.state.get())
     trace.log = arranged(log, trace.messages)
-    return levelled(trace)
+    if scenario.raw:
+        return trace
+    found = levelled(trace)
+    for messages in (found.messages, *found.seen):
+        in_call_order(messages)
+    return found
+
+
+def in_call_order(messages: Sequence[Any]) -> None:
+    """Put the results of each message into the order of its calls; the reference puts first what ends first."""
+    order: dict[str, int] = {}
+    for message in messages:
+        order.update({b["toolUse"]["toolUseId"]: i for i, b in enumerate(message["content"]) if "toolUse" in b})
+        if message["content"] and all("toolResult" in block for block in message["content"]):
+            message["content"].sort(key=lambda block: order.get(block["toolResult"]["toolUseId"], -1))
 
 
 async def play(scenario: Scenario, invoke: Callable[[Any], Awaitable[tuple[str, list[Any]]]], trace: Trace) -> None:
     """Send the prompts and replies."""
     replies = iter(scenario.replies)
+    interrupts: list[Any] = []
     for prompt in scenario.prompts:
-        sent: Any = prompt
+        sent: Any = prompt(interrupts) if callable(prompt) else prompt
         for _ in range(TURN_LIMIT):
             try:
                 stop, interrupts = await invoke(sent)
             except Exception as error:
+                trace.raised.append(type(error).__name__)
                 cause = getattr(error, "original_exception", error)
                 trace.stops.append(f"{type(cause).__name__}: {cause}")
                 break
@@ -99,6 +124,7 @@ async def play(scenario: Scenario, invoke: Callable[[Any], Awaitable[tuple[str, 
             if stop != "interrupt":
                 break
             trace.asked.append([[item.name, item.reason] for item in interrupts])
+            trace.ids.append([item.id for item in interrupts])
             reply = next(replies, None)
             if reply is None:
                 break
@@ -127,22 +153,28 @@ def arranged(log: Sequence[Sequence[str]], messages: Sequence[Any]) -> Any:
     return by_call
 
 
-_PROMPTS = re.compile(
-    r"Tool \\\"(?P<ours>\w+)\\\" requires human approval(?: \((?P<our_reason>[^)]*)\))?\. Input: "
-    r"|Approve \\\"(?P<theirs>\w+)\\\"(?: \\u2014 (?P<their_reason>[^?]*))?\?\\n  Input: "
+_PROMPT = re.compile(
+    r'Tool "(?P<ours>\w+)" requires human approval(?: \((?P<our_reason>[^)]*)\))?\. Input: '
+    r'|Approve "(?P<theirs>\w+)"(?: — (?P<their_reason>[^?]*))?\?(?:\n|\\n)  Input: '
 )
+_NAME = re.compile(r"(strands|countersign):human-in-the-loop")
+_TRUSTED = re.compile(r"hitl:trusted_tools|countersign:trusted-tools")
 
 
 def levelled(trace: Trace) -> Trace:
     """The trace with the names and words of `HumanInTheLoop` put on one level (listed in `differences`)."""
-    text = json.dumps(asdict(trace))
-    text = re.sub(r"(strands|countersign):human-in-the-loop", "hitl", text)
-    text = re.sub(r"hitl:trusted_tools|countersign:trusted-tools", "trusted", text)
-    text = _PROMPTS.sub(
-        lambda found: f"<ask about {found['ours'] or found['theirs']}"
-        f" because {found['our_reason'] or found['their_reason']}> ",
-        text,
-    )
-    found = Trace(**json.loads(text))
+    found = Trace(**_level(asdict(trace)))
     found.state.pop(TRACE_KEY, None)
     return found
+
+
+def _level(value: Any) -> Any:
+    if isinstance(value, str):
+        value = _TRUSTED.sub("trusted", _NAME.sub("hitl", value))
+        return _PROMPT.sub(lambda found: "<ask about {} because {}> ".format(
+            found["ours"] or found["theirs"], found["our_reason"] or found["their_reason"]), value)  # fmt: skip
+    if isinstance(value, dict):
+        return {_level(key): _level(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_level(item) for item in value]
+    return value

@@ -43,16 +43,19 @@ class World:
         root: Whose names it uses.
         model: Makes a model from a script.
         log: Where notes go; None for `agent.state` (durably a list would be lost with each cycle).
+        **options: More arguments of this side's `Agent`.
 
     Attributes:
         sdk: The names.
         log: What hooks, handlers and tools did: (tool use id or "", text).
     """
 
-    def __init__(self, root: str, model: Callable[[Any], Any], log: list[tuple[str, str]] | None) -> None:
+    def __init__(
+        self, root: str, model: Callable[[Any], Any], log: list[tuple[str, str]] | None, **options: Any
+    ) -> None:
         self.sdk = names_of(root)
         self.log = log
-        self._model = model
+        self._model, self._options = model, options
 
     def note(self, event: Any, text: str) -> None:
         """Write down what happens at an event."""
@@ -62,31 +65,31 @@ class World:
         else:
             event.agent.state.set(TRACE_KEY, [*(event.agent.state.get(TRACE_KEY) or []), list(entry)])
 
-    def act(self, body: Callable[[Any, int], Any] | None = None) -> Any:
-        """The tool `act`: writes down that it runs, and returns `x` or what `body` returns."""
+    def act(self, body: Callable[[Any, int], Any] | None = None, name: str = "act") -> Any:
+        """The async tool `act`: writes down that it runs, and returns `x` or what `body` returns."""
         context_type = self.sdk.ToolContext
 
-        @self.sdk.tool(context=True)
-        def act(tool_context: context_type, x: int) -> Any:  # type: ignore[valid-type]
+        @self.sdk.tool(context=True, name=name)
+        async def act(tool_context: context_type, x: int) -> Any:  # type: ignore[valid-type]
             """Act.
 
             Args:
                 x: What with.
             """
             if self.log is not None:
-                self.log.append((tool_context.tool_use["toolUseId"], f"act({x})"))
+                self.log.append((tool_context.tool_use["toolUseId"], f"{name}({x})"))
             return x if body is None else body(tool_context, x)
 
         return act
 
-    def hooks(self, **callbacks: Callable[..., Any]) -> Any:
+    def hooks(self, order: float = 0, **callbacks: Callable[..., Any]) -> Any:
         """A provider with one callback for each event, given by its name without "Event"."""
         sdk = self.sdk
 
         class Hooks(sdk.HookProvider):  # type: ignore[misc, name-defined]
             def register_hooks(self, registry: Any, **kwargs: Any) -> None:
                 for name, callback in callbacks.items():
-                    registry.add_callback(getattr(sdk, f"{name}Event"), callback)
+                    registry.add_callback(getattr(sdk, f"{name}Event"), callback, order=order)
 
         return Hooks()
 
@@ -123,6 +126,7 @@ class World:
             hooks=[*([self.observer()] if observed else []), *hooks],
             interventions=list(handlers),
             callback_handler=None,
+            **self._options,
             **options,
         )
 
