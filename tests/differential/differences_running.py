@@ -1,0 +1,150 @@
+"""Deliberate differences in what runs, with what input, and what the conversation keeps of it."""
+
+from typing import Any
+
+from countersign.models import calls
+from tests.differential.asking import gate, script
+from tests.differential.difference import Difference, notes, results, texts
+from tests.differential.handlers import pipeline
+from tests.differential.hooks import ONE, hooked
+from tests.differential.running import Scenario
+from tests.differential.sdk import World
+
+
+def _in_place(world: World, event: Any) -> None:
+    event.tool_use["input"]["x"] += 10
+    event.interrupt("q")
+
+
+def _shows_input(world: World, event: Any) -> None:
+    world.note(event, f"sees {event.tool_use['input']}")
+
+
+def _with_default(world: World) -> Any:
+    @world.sdk.tool
+    def act(x: int = 5) -> int:
+        """Act."""
+        return x
+
+    hooks = [world.hooks(BeforeToolCall=lambda event: _shows_input(world, event))]
+    return world.agent([calls(("act", {})), "done"], hooks=hooks, tools=[act])
+
+
+def _late_first(world: World, event: Any) -> None:
+    if event.tool_use["input"]["x"] == 1:
+        gate(event)
+
+
+def _counts_results(world: World, event: Any) -> None:
+    world.note(event, f"{len(event.message['content'])} results")
+
+
+def _second_waits(world: World) -> Any:
+    hooks = world.hooks(BeforeToolCall=lambda e: _late_first(world, e), AfterTools=lambda e: _counts_results(world, e))
+    return world.agent(script(2), hooks=[hooks])
+
+
+def _guides(times: int) -> Any:
+    def build(world: World) -> Any:
+        def body(event: Any) -> Any:
+            done = event.agent.state.get("guided") or 0
+            event.agent.state.set("guided", done + 1)
+            return world.sdk.Guide(feedback="again") if done < times else world.sdk.Proceed()
+
+        return world.agent(["rough"] * 20, handlers=[world.handler("h", after_model_call=body)])
+
+    return build
+
+
+def _announced(world: World) -> Any:
+    handler = world.handler("h", before_model_call=lambda event: world.sdk.Guide(feedback="be brief"))
+    hooks = world.hooks(MessageAdded=lambda event: world.note(event, f"added {event.message['content']}"))
+    return world.agent(["done"], handlers=[handler], hooks=[hooks])
+
+
+def _result_seen(world: World, event: Any) -> None:
+    world.note(event, f"ended with {event.result and event.result.stop_reason}")
+
+
+def _foreign(world: World) -> Any:
+    foreign = world.act(name="foreign")
+    return world.agent(ONE, hooks=[world.hooks(BeforeToolCall=lambda event: setattr(event, "selected_tool", foreign))])
+
+
+def _first_input(trace: Any) -> Any:
+    return trace.messages[1]["content"][0]["toolUse"]["input"]
+
+
+FOUND = (
+    Difference(
+        "the-models-message-is-kept", "an input changed in place rewrites the model's message, and again on resume",
+        "hooks start from the model's message on every pass; what ran is in the audit", "Run what was signed",
+        hooked("changed in place", ONE, {"BeforeToolCall": _in_place}, replies=[["y"]]),
+        lambda trace: (_first_input(trace), results(trace)[0][1]), ({"x": 21}, "21"), ({"x": 1}, "11"),
+    ),
+    Difference(
+        "hooks-see-the-validated-input", "hooks see the input as the model wrote it",
+        "validated, typed, with defaults filled in", "Run what was signed",
+        Scenario("a default", _with_default), lambda trace: notes(trace, "sees"), ["sees {}"], ["sees {'x': 5}"],
+        ("log",),
+    ),
+    Difference(
+        "words-about-a-bad-input", "pydantic's report with its links", "one line: which field and why",
+        "the model reads it",
+        hooked("wrong type", [calls(("act", {"x": "many"})), "done"], {}),
+        lambda trace: "errors.pydantic.dev" in results(trace)[0][1], True, False, ("log", "messages", "seen"),
+    ),
+    Difference(
+        "an-empty-text-cancels", '`cancel = ""` cancels nothing', "it cancels, with the default words",
+        "Presence, not truth",
+        hooked("empty text", ONE, {"BeforeToolCall": lambda world, event: setattr(event, "cancel_tool", "")}),
+        results, [("success", "1")], [("error", "tool cancelled by user")],
+    ),
+    Difference(
+        "results-stand-in-call-order", "results stand in the order in which they were ready",
+        "in the order of the calls", "History stays valid",
+        Scenario("the first waits", _second_waits, [["y"]], raw=True),
+        lambda trace: [text for _, text in results(trace)], ["2", "1"], ["1", "2"],
+    ),
+    Difference(
+        "after-tools-sees-this-cycle", "on resume AfterToolsEvent carries the results of the cycle before too",
+        "only what this cycle produced", "interrupts document",
+        Scenario("the first waits, counted", _second_waits, [["y"]]), lambda trace: notes(trace, "1 r", "2 r"),
+        ["1 results", "2 results"], ["1 results", "1 results"], ("log",),
+    ),
+    Difference(
+        "denied-prompt-is-kept", "a denied invocation drops the prompt",
+        "the prompt stays before the refusal", "History stays valid",
+        pipeline(["deny"], "before_invocation"), texts, ["DENIED: a says no"], ["go", "DENIED: a says no"],
+        ("messages",),
+    ),
+    Difference(
+        "denied-invocation-has-a-result", "AfterInvocationEvent.result is None when an invocation was cancelled",
+        "the result that the caller gets", "History stays valid",
+        hooked("cancelled", ["done"], {"BeforeInvocation": lambda world, event: setattr(event, "cancel", True),
+                                       "AfterInvocation": _result_seen}),
+        lambda trace: notes(trace, "ended"), ["ended with None"], ["ended with end_turn"],
+    ),
+    Difference(
+        "guidance-is-announced", "the feedback of a Guide is added without a MessageAddedEvent",
+        "it is an ordinary added message", "History stays valid",
+        Scenario("guided", _announced), lambda trace: len(notes(trace, "added")), 2, 3, ("log",),
+    ),
+    Difference(
+        "guides-are-capped", "a Guide after each answer loops without end",
+        "ten a turn, then `GuideLimitError`", "a turn ends",
+        Scenario("guided twelve times", _guides(12)), lambda trace: trace.stops[0].split(":")[0],
+        "end_turn", "GuideLimitError",
+    ),
+    Difference(
+        "only-its-own-tools", "a hook may select a tool that the agent does not have",
+        "such a call gets an error result", "Run what was signed",
+        Scenario("a foreign tool", _foreign), lambda trace: results(trace)[0][0], "success", "error",
+    ),
+    Difference(
+        "no-duration", "AfterToolCallEvent.duration is the time that the tool took",
+        "it is None", "policy that is replayed must not depend on a stopwatch",
+        hooked("duration", ONE, {"AfterToolCall": lambda world, e: world.note(e, f"took {type(e.duration).__name__}")}),
+        lambda trace: notes(trace, "took"), ["took float"], ["took NoneType"], ("log",),
+    ),
+)  # fmt: skip

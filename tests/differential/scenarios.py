@@ -1,0 +1,12 @@
+"""All scenarios that must go the same way on both sides."""
+
+from tests.differential import approving, asking, handlers, hooks
+
+FAMILIES = {
+    "handlers": handlers.ALL,
+    "hooks": hooks.ALL,
+    "asking": asking.ALL,
+    "approving": approving.ALL,
+}
+
+ALL = [scenario for family in FAMILIES.values() for scenario in family]
