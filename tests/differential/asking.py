@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Any
 
-from countersign.models import calls
 from tests.differential.running import Scenario, blocks
 from tests.differential.sdk import World
+
+from countersign.models import calls
 
 VALUES: tuple[Any, ...] = ("y", "", "no", 0, 1, -2.5, True, False, [], ["a", 1], {}, {"a": {"b": None}})
 REASONS: tuple[Any, ...] = (None, "why", 3, False, [], {"paths": ["a", "b"]})
@@ -73,16 +74,27 @@ def values() -> Iterator[Scenario]:
         yield asks(f"a batch hook hears {value!r}", 1, lambda world: [world.hooks(BeforeTools=keep)], [[value]])
         yield asks(f"a tool hears {value!r}", 1, lambda world: [], [[value]], lambda c, x: [c.interrupt("q")])
     for reason in REASONS:
-        yield asks(f"a hook gives the reason {reason!r}", 1, _one(lambda e, r=reason: _ask_only(e, r)), [["y"]])
+        yield asks(f"a hook gives the reason {reason!r}", 1, _one(_asks_with(reason)), [["y"]])
         yield asks(f"a tool gives the reason {reason!r}", 1, lambda world: [], [["y"]],
-                   lambda c, x, r=reason: c.interrupt("q", reason=r))  # fmt: skip
+                   _body_asks_with(reason))  # fmt: skip
     for value in VALUES:
-        hook = _one(lambda e, v=value: e.agent.state.set("answer", e.interrupt("q", response=v)))
+        hook = _one(_knows(value))
         yield asks(f"a hook knows the answer {value!r}", 1, hook)
 
 
-def _ask_only(event: Any, reason: Any) -> None:
-    event.interrupt("q", reason=reason)
+def _asks_with(reason: Any) -> Callable[[Any], None]:
+    def hook(event: Any) -> None:
+        event.interrupt("q", reason=reason)
+
+    return hook
+
+
+def _body_asks_with(reason: Any) -> Callable[[Any, int], Any]:
+    return lambda context, x: context.interrupt("q", reason=reason)
+
+
+def _knows(value: Any) -> Callable[[Any], None]:
+    return lambda event: event.agent.state.set("answer", event.interrupt("q", response=value))
 
 
 def several() -> Iterator[Scenario]:
@@ -136,11 +148,13 @@ def batches() -> Iterator[Scenario]:
     def hook(world: World) -> Sequence[Any]:
         return [world.hooks(BeforeTools=batch)]
 
+    def both(world: World) -> Sequence[Any]:
+        return [world.hooks(BeforeTools=batch, BeforeToolCall=gate)]
+
     for count, answer in product((1, 2, 3), ("y", "n", "not like this")):
         yield asks(f"a batch of {count} hears {answer}", count, hook, [[answer]])
     for first, second in product("yn", repeat=2):
-        yield asks(f"a batch hears {first}, its calls {second}", 2,
-                   lambda world: [world.hooks(BeforeTools=batch, BeforeToolCall=gate)], [[first], [second] * 2])  # fmt: skip
+        yield asks(f"a batch hears {first}, its calls {second}", 2, both, [[first], [second] * 2])
         yield asks(f"two batch hooks hear {first}{second}", 2,
                    lambda world: [world.hooks(BeforeTools=lambda e: batch(e, "one")),
                                   world.hooks(BeforeTools=lambda e: batch(e, "two"))], [[first, second]])  # fmt: skip

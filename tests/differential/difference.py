@@ -53,5 +53,6 @@ def texts(trace: Trace) -> list[str]:
 
 def notes(trace: Trace, *starts: str) -> list[str]:
     """The lines of the log that begin like this, whatever call they belong to."""
-    entries = [text for _, text in trace.log] if isinstance(trace.log, list) else sum(trace.log.values(), [])
+    in_order = isinstance(trace.log, list)
+    entries = [text for _, text in trace.log] if in_order else [text for texts in trace.log.values() for text in texts]
     return [text for text in entries if text.startswith(starts)]

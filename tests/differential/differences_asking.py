@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from countersign.models import calls
 from tests.differential.approving import confirm, hitl
 from tests.differential.asking import asks, gate, script
 from tests.differential.difference import Difference, notes, results
 from tests.differential.handlers import pipeline
 from tests.differential.running import Scenario, blocks
 from tests.differential.sdk import World
+
+from countersign.models import calls
 
 ONE = script(1)
 
@@ -148,7 +149,7 @@ FOUND = (
     Difference(
         "async-evaluate-is-awaited", "an async `evaluate` is a truthy coroutine: it approves",
         "it is awaited", "Presence, not truth",
-        confirm("async judge", lambda w: w.sdk.Confirm(prompt="?", evaluate=_never), [["y"]]),
+        confirm("async judge", {"evaluate": _never}, [["y"]]),
         lambda trace: results(trace)[0][0], "success", "error",
     ),
     Difference(

@@ -2,12 +2,13 @@
 
 from typing import Any
 
-from countersign.models import calls
 from tests.differential.difference import Difference, notes, results
 from tests.differential.handlers import pipeline
 from tests.differential.hooks import ONE, TWO, hooked
 from tests.differential.running import Scenario
 from tests.differential.sdk import World
+
+from countersign.models import calls
 
 
 def _second_fails(world: World, event: Any) -> None:

@@ -2,13 +2,14 @@
 
 from typing import Any
 
-from countersign.models import calls
 from tests.differential.asking import gate, script
 from tests.differential.difference import Difference, notes, results, texts
 from tests.differential.handlers import pipeline
 from tests.differential.hooks import ONE, hooked
 from tests.differential.running import Scenario
 from tests.differential.sdk import World
+
+from countersign.models import calls
 
 
 def _in_place(world: World, event: Any) -> None:

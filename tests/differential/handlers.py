@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from typing import Any
 
-from countersign.models import calls
 from tests.differential.running import Scenario
 from tests.differential.sdk import World
+
+from countersign.models import calls
 
 METHODS = ("before_invocation", "before_tool_call", "after_tool_call", "before_model_call", "after_model_call")
 FAILS = tuple(f"{where}-{policy}" for where in ("raise", "apply", "none") for policy in ("throw", "proceed", "deny"))
@@ -51,7 +52,7 @@ def make(world: World, name: str, kind: str, method: str) -> Any:
             return sdk.Proceed()
         guided.append(True)
         return {
-            "proceed": lambda: sdk.Proceed(),
+            "proceed": sdk.Proceed,
             "deny": lambda: sdk.Deny(reason=f"{name} says no"),
             "guide": lambda: sdk.Guide(feedback=f"{name} says how"),
             "confirm": lambda: sdk.Confirm(prompt=f"{name} asks"),

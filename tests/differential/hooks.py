@@ -4,9 +4,10 @@ from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
 
-from countersign.models import calls
 from tests.differential.running import Scenario
 from tests.differential.sdk import EVENTS, World
+
+from countersign.models import calls
 
 ONE = [calls(("act", {"x": 1})), "done", "done", "done"]
 TWO = [calls(("act", {"x": 1}), ("act", {"x": 2})), "done", "done", "done"]

@@ -3,9 +3,9 @@
 from typing import Any
 
 from strands.models import Model as StrandsModel
+from tests.differential.sdk import plain
 
 from countersign import ScriptedModel
-from tests.differential.sdk import plain
 
 
 class Recording(ScriptedModel):

@@ -67,10 +67,10 @@ class World:
 
     def act(self, body: Callable[[Any, int], Any] | None = None, name: str = "act") -> Any:
         """The async tool `act`: writes down that it runs, and returns `x` or what `body` returns."""
-        context_type = self.sdk.ToolContext
+        context_type: Any = self.sdk.ToolContext
 
         @self.sdk.tool(context=True, name=name)
-        async def act(tool_context: context_type, x: int) -> Any:  # type: ignore[valid-type]
+        async def act(tool_context: context_type, x: int) -> Any:
             """Act.
 
             Args:

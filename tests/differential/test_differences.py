@@ -1,7 +1,8 @@
 """Every deliberate difference is there: the reference does the one, we do the other."""
 
 import pytest
-from tests.differential.differences import BY_NAME, DIFFERENCES, Difference
+from tests.differential.difference import Difference
+from tests.differential.differences import BY_NAME, DIFFERENCES
 from tests.differential.models import MODELS
 from tests.differential.page import PAGE, page
 from tests.differential.running import in_process
@@ -12,6 +13,7 @@ def test_names_are_unique():
     assert len(BY_NAME) == len(DIFFERENCES)
 
 
+@pytest.mark.filterwarnings("ignore:coroutine '_never' was never awaited")  # by the reference: that is the difference
 @pytest.mark.parametrize("difference", DIFFERENCES, ids=lambda difference: difference.name)
 async def test_both_sides_do_as_listed(difference: Difference):
     """What the list says of each side is what it does."""
