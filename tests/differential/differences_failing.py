@@ -44,7 +44,7 @@ FOUND = (
     Difference(
         "error-in-before_tool_call", "the conversation ends with a call that has no result",
         "the call has an error result", "History stays valid",
-        pipeline(["raise-throw"], "before_tool_call"), _last_results, 0, 1, ("messages",),
+        pipeline(["raise-throw"], "before_tool_call"), _last_results, 0, 1, ("messages", "seen"),
     ),
     Difference(
         "error-in-after_tool_call",

@@ -72,6 +72,21 @@ def _foreign(world: World) -> Any:
     return world.agent(ONE, hooks=[world.hooks(BeforeToolCall=lambda event: setattr(event, "selected_tool", foreign))])
 
 
+def _told(world: World) -> Any:
+    def hook(event: Any) -> None:
+        world.note(event, f"told {event.invocation_state.get('user')}")
+        gate(event)
+
+    return world.agent(ONE, hooks=[world.hooks(BeforeToolCall=hook)])
+
+
+def _bad_list(world: World) -> Any:
+    try:
+        world.sdk.HumanInTheLoop(allowed_tools="act")
+    except Exception as error:
+        return world.agent([f"{type(error).__name__}: {error}"])
+
+
 def _first_input(trace: Any) -> Any:
     return trace.messages[1]["content"][0]["toolUse"]["input"]
 
@@ -147,5 +162,33 @@ FOUND = (
         "it is None", "policy that is replayed must not depend on a stopwatch",
         hooked("duration", ONE, {"AfterToolCall": lambda world, e: world.note(e, f"took {type(e.duration).__name__}")}),
         lambda trace: notes(trace, "took"), ["took float"], ["took NoneType"], ("log",),
+    ),
+    Difference(
+        "a-result-has-a-status", "a tool may return a result of any status",
+        "success or error; any other dict is JSON text for the model", "it fits the shape that vendors take",
+        Scenario("fine", lambda world: world.agent(ONE, tools=[world.act(lambda c, x: {
+            "status": "fine", "content": [{"text": "a"}]})])), results, [("fine", "a")],
+        [("success", '{"status": "fine", "content": [{"text": "a"}]}')], ("log", "messages", "seen"),
+    ),
+    Difference(
+        "errors-of-definitions", "a handler or a hook that can't be used is a ValueError",
+        "`AgentDefinitionError`, a ValueError where two names collide; it names the value", "errors name the value",
+        Scenario("a name for a list", _bad_list), texts,
+        ["go", "ValueError: allowed_tools must be a list of tool names, not a single string"],
+        ["go", "AgentDefinitionError: allowed_tools must be a list of tool names, not 'act'"],
+    ),
+    Difference(
+        "a-name-that-is-none", "a call whose name is none (`no such name!`) fires no hook and has an error of its own",
+        "it is a call of an unknown tool like any other", "Ask only about what can run",
+        Scenario("no name", lambda world: world.agent([calls(("no such name!", {})), "done"])),
+        lambda trace: (results(trace)[0][1], len(notes(trace, "BeforeToolCall"))),
+        ("Error: tool_name=<no such name!> | invalid tool name pattern", 0), ("Unknown tool: no such name!", 1),
+        ("log", "messages", "seen"),
+    ),
+    Difference(
+        "invocation-state-is-kept", "what a caller passes with the prompt is gone on resume, unless passed again",
+        "the turn keeps it", "a turn may wait for days",
+        Scenario("told, then asked", _told, [["y"]], call={"invocation_state": {"user": "ana"}}),
+        lambda trace: notes(trace, "told"), ["told ana", "told None"], ["told ana", "told ana"],
     ),
 )  # fmt: skip

@@ -1,5 +1,6 @@
 """Plays a scenario on one side and writes down everything that a user of that side could see."""
 
+import copy
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -22,6 +23,7 @@ class Scenario:
         build: Makes the agent.
         replies: One for each time that the loop stops for questions.
         prompts: What the user says, one after the other; a function gets the last interrupts.
+        call: Further arguments of every call with a prompt.
         raw: True to leave the trace as it is: results in the order in which they stand in their message, and the
             names and words of `HumanInTheLoop`.
         known: Names of the listed differences that it runs into; see `differences.DIFFERENCES`.
@@ -31,6 +33,7 @@ class Scenario:
     build: Callable[[World], Any]
     replies: Sequence[Reply] = ()
     prompts: Sequence[Any] = ("go",)
+    call: dict[str, Any] = field(default_factory=dict)
     raw: bool = False
     known: tuple[str, ...] = ()
 
@@ -82,7 +85,7 @@ async def in_process(
     trace = Trace(seen=seen)
 
     async def invoke(prompt: Any) -> tuple[str, list[Any]]:
-        result = await agent.invoke_async(prompt)
+        result = await agent.invoke_async(prompt, **({} if answers(prompt) else copy.deepcopy(scenario.call)))
         return result.stop_reason, list(result.interrupts or [])
 
     await play(scenario, invoke, trace)
@@ -131,6 +134,11 @@ async def play(scenario: Scenario, invoke: Callable[[Any], Awaitable[tuple[str, 
             sent = reply(interrupts) if callable(reply) else blocks(interrupts, reply)
         else:
             raise AssertionError(f"{scenario.name} does not stop")
+
+
+def answers(prompt: Any) -> bool:
+    """True for a list of `interruptResponse` blocks."""
+    return isinstance(prompt, list) and any("interruptResponse" in block for block in prompt)
 
 
 def blocks(interrupts: Sequence[Any], responses: Sequence[Any]) -> list[Any]:

@@ -11,6 +11,7 @@ from tests.core.driving import acts, make, reply
 from tests.differential.scenarios import FAMILIES
 
 from countersign import InterventionHandler
+from countersign.agent_core.messages import as_models_take_them
 from countersign.hooks import BeforeToolCallEvent
 from countersign.interventions import Deny, Proceed
 from countersign.vended_interventions.hitl import HumanInTheLoop
@@ -136,6 +137,21 @@ def test_names_are_unique_within_a_tool_only():
     second = agent(reply(first, "y"))
     assert [item.reason for item in (*first.interrupts, *second.interrupts)] == ["sure?", "in the tool"]
     assert agent(reply(second, "fine")).stop_reason == "end_turn"
+
+
+def test_a_model_gets_back_only_what_vendors_take():
+    """Blank texts and names that are none are stored as they came, and replaced where they are sent."""
+    told = {"role": "user", "content": [{"text": " "}]}
+    said = {
+        "role": "assistant",
+        "content": [{"text": " "}, {"toolUse": {"toolUseId": "t", "name": "a b", "input": {}}}],
+    }
+    nothing = {"role": "assistant", "content": []}
+    assert as_models_take_them([told, said, nothing]) == [
+        told,
+        {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t", "name": "INVALID_TOOL_NAME", "input": {}}}]},
+        {"role": "assistant", "content": [{"text": "[blank text]"}]},
+    ]
 
 
 def _with_body(body):
