@@ -64,16 +64,16 @@ def conversations() -> Iterator[Scenario]:
     yield Scenario("text beside a call", lambda world: world.agent([calls(("act", {"x": 1}), text="I act"), "done"]))
     yield Scenario("many cycles", lambda world: world.agent([*(calls(("act", {"x": x})) for x in range(8)), "done"]))
     for blank in ("", "  \n"):
-        blank_calls = [{"text": blank}, *ONE[0]]
-        yield Scenario(f"a blank answer {blank!r}", lambda world, b=blank: world.agent([b, "fine"]), prompts=("a", "b"))
-        yield Scenario(f"a blank text {blank!r} beside a call", lambda world, b=blank_calls: world.agent([b, "fine"]))
-        yield Scenario(f"a blank text {blank!r} beside a text",
-                       lambda world, b=blank: world.agent([[{"text": b}, {"text": "x"}], "fine"]), prompts=("a", "b"),
-                       )  # fmt: skip
+        yield _says(f"a blank answer {blank!r}", [blank, "fine"], ("a", "b"))
+        yield _says(f"a blank text {blank!r} beside a call", [[{"text": blank}, *ONE[0]], "fine"])
+        yield _says(f"a blank text {blank!r} beside a text", [[{"text": blank}, {"text": "x"}], "fine"], ("a", "b"))
     for name in ("no such name!", "x" * 65, "", "ä"):
-        yield Scenario(f"a tool named {name!r:.20}", lambda world, n=name: world.agent([calls((n, {})), "done"]),
-                       known=("a-name-that-is-none",))  # fmt: skip
+        yield _says(f"a tool named {name!r:.20}", [calls((name, {})), "done"], known=("a-name-that-is-none",))
     yield Scenario("a system prompt", lambda world: world.agent(["hello"], system_prompt="Be kind."))
+
+
+def _says(name: str, script: list[Any], prompts: tuple[str, ...] = ("go",), **more: Any) -> Scenario:
+    return Scenario(name, lambda world: world.agent(script), prompts=prompts, **more)
 
 
 def passed_in() -> Iterator[Scenario]:

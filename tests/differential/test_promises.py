@@ -11,7 +11,7 @@ from tests.core.driving import acts, make, reply
 from tests.differential.scenarios import FAMILIES
 
 from countersign import InterventionHandler
-from countersign.agent_core.messages import as_models_take_them
+from countersign.agent_core.messages import Message, as_models_take_them
 from countersign.hooks import BeforeToolCallEvent
 from countersign.interventions import Deny, Proceed
 from countersign.vended_interventions.hitl import HumanInTheLoop
@@ -141,12 +141,12 @@ def test_names_are_unique_within_a_tool_only():
 
 def test_a_model_gets_back_only_what_vendors_take():
     """Blank texts and names that are none are stored as they came, and replaced where they are sent."""
-    told = {"role": "user", "content": [{"text": " "}]}
-    said = {
+    told: Message = {"role": "user", "content": [{"text": " "}]}
+    said: Message = {
         "role": "assistant",
         "content": [{"text": " "}, {"toolUse": {"toolUseId": "t", "name": "a b", "input": {}}}],
     }
-    nothing = {"role": "assistant", "content": []}
+    nothing: Message = {"role": "assistant", "content": []}
     assert as_models_take_them([told, said, nothing]) == [
         told,
         {"role": "assistant", "content": [{"toolUse": {"toolUseId": "t", "name": "INVALID_TOOL_NAME", "input": {}}}]},
