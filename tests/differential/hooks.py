@@ -19,10 +19,6 @@ CANCELS = {
     "BeforeToolCall": "cancel_tool",
 }
 
-FIELDS = ("agent", "invocation_state", "message", "messages", "tool_use", "selected_tool", "result", "retry", "cancel",
-          "cancel_tool", "cancel_message", "exception", "stop_response", "end_turn", "resume", "duration",
-          "something_else")  # fmt: skip
-
 
 def hooked(name: str, script: Any, *tables: dict[str, Callable[..., Any]], **more: Any) -> Scenario:
     """An agent with one provider for each table of callbacks; each gets the world and the event."""
@@ -62,56 +58,6 @@ def cancels() -> Iterator[Scenario]:
 def _cancel_first(world: World, event: Any) -> None:
     if event.tool_use["input"]["x"] == 1:
         event.cancel_tool = "not the first"
-
-
-def writes() -> Iterator[Scenario]:
-    """Each field of each event: whether a hook may set it, and what it is told if not."""
-
-    def trying(event: Any, attribute: str, world: World) -> None:
-        if getattr(event, attribute, None) is None and attribute != "something_else":
-            return
-        try:
-            setattr(event, attribute, getattr(event, attribute, 1))
-        except AttributeError as error:
-            world.note(event, str(error))
-
-    for name, attribute in product(EVENTS, FIELDS):
-        event = name.removesuffix("Event")
-        known = ("no-duration",) if attribute == "duration" and name == "AfterToolCallEvent" else ()
-        table = {event: lambda world, e, a=attribute: trying(e, a, world)}
-        yield hooked(f"{event}.{attribute} is set", ONE, table, known=known)
-
-
-def orders() -> Iterator[Scenario]:
-    """Three providers on each event: in order before, in reverse after; and explicit places."""
-    for name in EVENTS:
-        event = name.removesuffix("Event")
-        tables = [{event: lambda world, e, n=n: world.note(e, f"hook {n}")} for n in (1, 2, 3)]
-        yield hooked(f"three hooks on {event}", ONE, *tables)
-
-        def build(world: World, event: str = event) -> Any:
-            providers = [
-                world.hooks(order=order, **{event: lambda e, order=order: world.note(e, f"order {order}")})
-                for order in (5, -5, 0, 5, 95, -95)
-            ]
-            return world.agent(ONE, hooks=providers)
-
-        yield Scenario(f"places of hooks on {event}", build)
-    yield hooked("messages are announced", TWO, {"MessageAdded": _announce})
-    yield Scenario("handlers stand after hooks before, and before hooks after", _handlers_and_hooks)
-
-
-def _announce(world: World, event: Any) -> None:
-    world.note(event, f"added {event.message['role']}")
-
-
-def _handlers_and_hooks(world: World) -> Any:
-    def hear(event: Any) -> Any:
-        world.note(event, f"handler at {type(event).__name__}")
-        return world.sdk.Proceed()
-
-    methods = ("before_invocation", "before_model_call", "after_model_call", "before_tool_call", "after_tool_call")
-    return world.agent(ONE, handlers=[world.handler("h", **dict.fromkeys(methods, hear))])
 
 
 def retries() -> Iterator[Scenario]:
@@ -255,4 +201,4 @@ def failures() -> Iterator[Scenario]:
                  known=("hooks-see-the-validated-input",))  # fmt: skip
 
 
-ALL = [*cancels(), *writes(), *orders(), *retries(), *replacements(), *failures()]
+ALL = [*cancels(), *retries(), *replacements(), *failures()]

@@ -1,11 +1,13 @@
 """All scenarios that must go the same way on both sides."""
 
-from tests.differential import approving, asking, documents, handlers, hooks, loops
+from tests.differential import approving, asking, documents, handlers, handlers_asking, hook_events, hooks, loops
 
 FAMILIES = {
     "handlers": handlers.ALL,
     "hooks": hooks.ALL,
+    "hook_events": hook_events.ALL,
     "asking": asking.ALL,
+    "handlers_asking": handlers_asking.ALL,
     "approving": approving.ALL,
     "documents": documents.ALL,
     "loops": loops.ALL,

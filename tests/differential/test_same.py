@@ -41,7 +41,11 @@ async def test_both_sides_go_the_same_way(family):
 async def test_calls_one_after_the_other_come_to_the_same():
     """With Strands' sequential executor too, as long as nobody is asked (there the first question ends the pass)."""
     marks = ("with 2", "two", "end_turn", "messages")
-    quiet = [scenario for scenario in FAMILIES["hooks"] if any(mark in scenario.name for mark in marks)]
+    quiet = [
+        scenario
+        for scenario in (*FAMILIES["hooks"], *FAMILIES["hook_events"])
+        if any(mark in scenario.name for mark in marks)
+    ]
     assert len(quiet) > 15
     found = [
         fault for scenario in quiet if (fault := await faults(scenario, tool_executor=SequentialToolExecutor()))
