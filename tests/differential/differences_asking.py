@@ -3,10 +3,10 @@
 from typing import Any
 
 from tests.differential.approving import hitl
-from tests.differential.asking import script
+from tests.differential.asking import gate, script
 from tests.differential.difference import Difference, notes, results
 from tests.differential.handlers import pipeline
-from tests.differential.running import Scenario
+from tests.differential.running import Scenario, blocks
 from tests.differential.sdk import World
 
 from countersign.models import calls
@@ -40,6 +40,14 @@ def _preempts_once(world: World, event: Any) -> None:
         event.interrupt("q", response="y")
         raise ValueError("the turn fails")
     event.agent.state.set("heard", event.interrupt("q"))
+
+
+def _answered_by_a_hook(world: World) -> Any:
+    def resume(event: Any) -> None:
+        if event.result.interrupts:
+            event.resume = blocks(event.result.interrupts, ["y"])
+
+    return world.agent(ONE, hooks=[world.hooks(BeforeToolCall=gate, AfterInvocation=resume)])
 
 
 def _asks_itself(world: World, name: str) -> Any:
@@ -129,5 +137,10 @@ FOUND = (
             world.handler(name, before_tool_call=_asks_itself(world, name)) for name in "ab"]), [["y", "y"]]),
         lambda trace: [name for name, _ in trace.asked[0]], ["a"], ["a", "b"],
         ("asked", "stops", "log"),
+    ),
+    Difference(
+        "code-does-not-answer", "an AfterInvocationEvent hook may answer the open questions by `event.resume`",
+        "`resume` is a prompt; the questions stay open for people", "An answer binds the call, not the code",
+        Scenario("a hook answers", _answered_by_a_hook), lambda trace: trace.stops, ["end_turn"], ["interrupt"],
     ),
 )  # fmt: skip

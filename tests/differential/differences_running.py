@@ -191,4 +191,21 @@ FOUND = (
         Scenario("told, then asked", _told, [["y"]], call={"invocation_state": {"user": "ana"}}),
         lambda trace: notes(trace, "told"), ["told ana", "told None"], ["told ana", "told ana"],
     ),
+    Difference(
+        "a-prompt-has-content", "no prompt, an empty one, or a list of whole messages goes on with the conversation",
+        "`AnswerRefused`: a prompt is text or content blocks; a conversation goes into `Agent(messages=...)`",
+        "what is queued for a session says what it is for",
+        Scenario("no prompt", lambda world: world.agent(
+            ["fine"], messages=[{"role": "user", "content": [{"text": "hi"}]}]), prompts=(None,)),
+        lambda trace: trace.stops[0], "end_turn", "AnswerRefused: the prompt is empty; send text or content blocks",
+    ),
+    Difference(
+        "limits-in-our-words", "a wrong limit is a TypeError", "in other words, that name the limits there are",
+        "errors name the value",
+        Scenario("a typo", lambda world: world.agent(["fine"]), call={"limits": {"steps": 1}}),
+        lambda trace: trace.stops[0],
+        "TypeError: limits keys ['steps'] are not recognized caps, expected one of 'turns', 'output_tokens', "
+        "'total_tokens'", "TypeError: there is no limit 'steps'; the limits are turns, total_tokens, output_tokens",
+        ("stops",),
+    ),
 )  # fmt: skip

@@ -1,12 +1,14 @@
 """Scenarios: what hooks may write on an event, and in which order they are called."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from typing import Any
 
 from tests.differential.hooks import ONE, TWO, hooked
 from tests.differential.running import Scenario
 from tests.differential.sdk import EVENTS, World
+
+from countersign.models import calls
 
 FIELDS = ("agent", "invocation_state", "message", "messages", "tool_use", "selected_tool", "result", "retry", "cancel",
           "cancel_tool", "cancel_message", "exception", "stop_response", "end_turn", "resume", "duration",
@@ -63,4 +65,49 @@ def _handlers_and_hooks(world: World) -> Any:
     return world.agent(ONE, handlers=[world.handler("h", **dict.fromkeys(methods, hear))])
 
 
-ALL = [*writes(), *orders()]
+def views() -> Iterator[Scenario]:
+    """What each event shows, for calls that run, are cancelled, unknown or renamed."""
+    shows: dict[str, Callable[[Any], Any]] = {
+        "BeforeInvocation": lambda e: (e.messages, e.cancel),
+        "BeforeTools": lambda e: (e.message["role"], e.message["content"], e.cancel),
+        "BeforeToolCall": lambda e: (e.tool_use, _name(e), e.cancel_tool, e.invocation_state["request_state"]),
+        "AfterToolCall": lambda e: (e.tool_use, _name(e), e.cancel_message, str(e.exception), e.retry),
+        "AfterTools": lambda e: (e.message["role"], e.message["content"], e.end_turn),
+        "AfterInvocation": lambda e: (e.result.stop_reason, e.result.message["content"], str(e.result), e.resume),
+        "MessageAdded": lambda e: (e.message["role"], e.message["content"], len(e.agent.messages)),
+    }
+    table = {event: _noting(show) for event, show in shows.items()}
+    unknown = [calls(("nobody", {})), "done"]
+    for name, turns, first in (
+        ("one call", ONE, {}), ("two calls", TWO, {}), ("an unknown call", unknown, {}),
+        ("a cancelled call", ONE, {"BeforeToolCall": _cancels}), ("a renamed call", ONE, {"BeforeToolCall": _renames}),
+        ("a changed input", ONE, {"BeforeToolCall": _changes}), ("request state", ONE, {"BeforeModelCall": _requests}),
+    ):  # fmt: skip
+        yield hooked(f"what events show of {name}", turns, first, table)
+
+
+def _name(event: Any) -> str | None:
+    return event.selected_tool and event.selected_tool.tool_name
+
+
+def _noting(show: Callable[[Any], Any]) -> Callable[[World, Any], None]:
+    return lambda world, event: world.note(event, f"{type(event).__name__} shows {show(event)}")
+
+
+def _cancels(world: World, event: Any) -> None:
+    event.cancel_tool = "no"
+
+
+def _renames(world: World, event: Any) -> None:
+    event.tool_use = {**event.tool_use, "name": "other"}
+
+
+def _changes(world: World, event: Any) -> None:
+    event.tool_use = {**event.tool_use, "input": {"x": 8}}
+
+
+def _requests(world: World, event: Any) -> None:
+    event.invocation_state["request_state"]["asked"] = True
+
+
+ALL = [*writes(), *orders(), *views()]
