@@ -80,6 +80,19 @@ def _told(world: World) -> Any:
     return world.agent(ONE, hooks=[world.hooks(BeforeToolCall=hook)])
 
 
+def _takes_calls_out(world: World, event: Any) -> None:
+    if event.stop_response.stop_reason == "tool_use":
+        event.stop_response.message["content"][:] = [{"text": "rather not"}]
+
+
+def _twin_tools(world: World) -> Any:
+    try:
+        world.agent(ONE, tools=[world.act(), world.act()])
+    except Exception as error:
+        return world.agent([f"{type(error).__name__}: {error}"])
+    return world.agent(["built"])
+
+
 def _bad_list(world: World) -> Any:
     try:
         world.sdk.HumanInTheLoop(allowed_tools="act")
@@ -111,7 +124,8 @@ FOUND = (
         lambda trace: "errors.pydantic.dev" in results(trace)[0][1], True, False, ("log", "messages", "seen"),
     ),
     Difference(
-        "an-empty-text-cancels", '`cancel = ""` cancels nothing', "it cancels, with the default words",
+        "an-empty-text-cancels", '`cancel = ""` cancels nothing, `end_turn = ""` and `[]` end nothing',
+        "they do, with the default words",
         "Presence, not truth",
         hooked("empty text", ONE, {"BeforeToolCall": lambda world, event: setattr(event, "cancel_tool", "")}),
         results, [("success", "1")], [("error", "tool cancelled by user")],
@@ -207,5 +221,25 @@ FOUND = (
         "TypeError: limits keys ['steps'] are not recognized caps, expected one of 'turns', 'output_tokens', "
         "'total_tokens'", "TypeError: there is no limit 'steps'; the limits are turns, total_tokens, output_tokens",
         ("stops",),
+    ),
+    Difference(
+        "a-result-keeps-its-calls-id", "a hook that changes a toolUseId leaves a result that no call asked for",
+        "the result has the id of its call", "History stays valid",
+        hooked("another id", ONE, {"BeforeToolCall": lambda world, event: setattr(
+            event, "tool_use", {**event.tool_use, "toolUseId": "other"})}),
+        lambda trace: trace.messages[2]["content"][0]["toolResult"]["toolUseId"], "other", "call-0-0",
+    ),
+    Difference(
+        "the-message-says-what-runs", "calls that a hook takes out of the model's answer leave a message of no results",
+        "what the message asks for after the hooks runs, and nothing else; without calls the turn ends",
+        "History stays valid",
+        hooked("taken out", ONE, {"AfterModelCall": _takes_calls_out}),
+        lambda trace: [len(message["content"]) for message in trace.messages], [1, 1, 0, 1], [1, 1],
+    ),
+    Difference(
+        "two-tools-of-one-name", "of two tools of one name the last one counts",
+        "`AgentDefinitionError`", "errors name the value",
+        Scenario("two tools", _twin_tools), texts, ["go", "built"],
+        ["go", "AgentDefinitionError: two tools are named 'act'; give one another name with @tool(name=...)"],
     ),
 )  # fmt: skip

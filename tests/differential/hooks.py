@@ -138,8 +138,39 @@ def replacements() -> Iterator[Scenario]:
     yield hooked("an answer is changed in place", ONE, {"AfterModelCall": _other_answer})
     for resume in ("go on", [{"text": "go on"}]):
         yield hooked(f"AfterInvocation.resume = {resume!r}", ["a", "b", "c"], {"AfterInvocation": _resume(resume)})
+    for value in ("", []):
+        yield hooked(f"AfterTools.end_turn = {value!r}", ONE,
+                     {"AfterTools": lambda world, e, v=value: setattr(e, "end_turn", v)},
+                     known=("an-empty-text-cancels",))  # fmt: skip
+    yield hooked("a bad input takes its place", ONE, use(input={"y": 5}), known=("words-about-a-bad-input",))
+    yield hooked("no input takes its place", ONE, use(input=None), known=("words-about-a-bad-input",))
+    yield hooked("no tool is selected", ONE, {"BeforeToolCall": lambda world, e: setattr(e, "selected_tool", None)})
+    yield hooked("a result grows in place", ONE, {"AfterToolCall": _more_result})
+    yield hooked("the model's call is changed", ONE, {"AfterModelCall": _other_call})
+    yield hooked("a retry with another input", ONE, {"BeforeToolCall": _counts_up, "AfterToolCall": _until_three},
+                 known=("the-models-message-is-kept",))  # fmt: skip
     yield hooked("state is written", ONE, {"BeforeToolCall": lambda world, e: e.agent.state.set("k", {"v": [1, None]})})
     yield hooked("two turns", [*ONE[:2], *ONE[:2]], {}, prompts=("go", "again"))
+
+
+def _more_result(world: World, event: Any) -> None:
+    event.result["content"].append({"text": "more"})
+
+
+def _other_call(world: World, event: Any) -> None:
+    for block in event.stop_response.message["content"]:
+        if "toolUse" in block:
+            block["toolUse"]["input"] = {"x": 42}
+
+
+def _counts_up(world: World, event: Any) -> None:
+    count = (event.agent.state.get("count") or 0) + 1
+    event.agent.state.set("count", count)
+    event.tool_use = {**event.tool_use, "input": {"x": count}}
+
+
+def _until_three(world: World, event: Any) -> None:
+    event.retry = event.agent.state.get("count") < 3
 
 
 def _other_result(world: World, event: Any) -> None:

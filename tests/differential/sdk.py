@@ -5,6 +5,7 @@ Nothing here or in the scenarios imports `strands`: the same modules are served 
 
 import copy
 import importlib
+import inspect
 from collections.abc import Callable, Sequence
 from types import SimpleNamespace
 from typing import Any
@@ -78,7 +79,8 @@ class World:
             """
             if self.log is not None:
                 self.log.append((tool_context.tool_use["toolUseId"], f"{name}({x})"))
-            return x if body is None else body(tool_context, x)
+            found = x if body is None else body(tool_context, x)
+            return await found if inspect.isawaitable(found) else found
 
         return act
 

@@ -1,6 +1,7 @@
 """docs/semantics.md names tests that exist; and the documents' promises that no other test holds."""
 
 import ast
+import asyncio
 import json
 import logging
 import re
@@ -8,6 +9,10 @@ from pathlib import Path
 
 import pytest
 from tests.core.driving import acts, make, reply
+from tests.differential.asking import script
+from tests.differential.difference import results
+from tests.differential.models import MODELS
+from tests.differential.running import Scenario, in_process
 from tests.differential.scenarios import FAMILIES
 
 from countersign import InterventionHandler
@@ -137,6 +142,23 @@ def test_names_are_unique_within_a_tool_only():
     second = agent(reply(first, "y"))
     assert [item.reason for item in (*first.interrupts, *second.interrupts)] == ["sure?", "in the tool"]
     assert agent(reply(second, "fine")).stop_reason == "end_turn"
+
+
+@pytest.mark.parametrize("root", MODELS)
+async def test_calls_of_one_message_run_side_by_side(root):
+    """Each waits for the other, so one after the other they would never end; on both sides."""
+    both = asyncio.Barrier(2)
+
+    def build(world):
+        async def meet(context, x):
+            async with asyncio.timeout(30):
+                await both.wait()
+            return x
+
+        return world.agent(script(2), tools=[world.act(meet)])
+
+    trace = await in_process(Scenario("side by side", build), root, MODELS[root])
+    assert results(trace) == [("success", "1"), ("success", "2")]
 
 
 def test_a_model_gets_back_only_what_vendors_take():
