@@ -2,10 +2,11 @@
 
 from typing import Any
 
+from tests.differential.asking import gate
 from tests.differential.difference import Difference, notes, results
 from tests.differential.handlers import pipeline
 from tests.differential.hooks import ONE, TWO, hooked
-from tests.differential.running import Scenario
+from tests.differential.running import Scenario, blocks
 from tests.differential.sdk import World
 
 from countersign.models import calls
@@ -35,10 +36,28 @@ def _none(world: World) -> Any:
     return world.agent(ONE, handlers=[world.handler("h", "deny", before_tool_call=lambda event: None)])
 
 
+def _second_fails_once_answered(world: World) -> Any:
+    def hook(event: Any) -> None:
+        gate(event)
+        if event.tool_use["input"]["x"] == 2 and not event.agent.state.get("failed"):
+            event.agent.state.set("failed", True)
+            raise ValueError("once")
+
+    return world.agent(TWO, hooks=[world.hooks(BeforeToolCall=hook)])
+
+
 FOUND = (
     Difference(
+        "approved-calls-run-once",
+        "after an error on resume the same answers can be sent again, and an approved call runs twice",
+        "all hooks are heard before a call runs, so none has run; the turn is over, and the answers are refused", "Single use",
+        Scenario("sent again", _second_fails_once_answered, [["y", "y"]],
+                 ("go", lambda found: blocks(found, ["y", "y"]))),
+        lambda trace: len(notes(trace, "act(1)")), 2, 0,
+    ),
+    Difference(
         "finished-results-stay", "an error in one call's hook loses the results of its siblings",
-        "they stay, and every call has a result", "History stays valid",
+        "all hooks are heard before a call runs; finished results stay, and every call has one", "History stays valid",
         hooked("the second fails", TWO, {"BeforeToolCall": _second_fails}), _last_results, 0, 2,
     ),
     Difference(
