@@ -50,7 +50,8 @@ FOUND = (
     Difference(
         "approved-calls-run-once",
         "after an error on resume the same answers can be sent again, and an approved call runs twice",
-        "all hooks are heard before a call runs, so none has run; the turn is over, and the answers are refused", "Single use",
+        "all hooks are heard before a call runs, so none has run; the turn is over, and the answers are refused",
+        "Single use",
         Scenario("sent again", _second_fails_once_answered, [["y", "y"]],
                  ("go", lambda found: blocks(found, ["y", "y"]))),
         lambda trace: len(notes(trace, "act(1)")), 2, 0,

@@ -40,7 +40,7 @@ def transform(world: World, method: str, name: str) -> Callable[[Any], None]:
 def make(world: World, name: str, kind: str, method: str) -> Any:
     """A handler that does one kind of thing at one method."""
     what, _, policy = kind.partition("-")
-    sdk, guided = world.sdk, []
+    sdk = world.sdk
 
     def method_body(event: Any) -> Any:
         world.note(event, f"{name} hears {method}")
@@ -48,9 +48,10 @@ def make(world: World, name: str, kind: str, method: str) -> Any:
             raise ValueError(f"{name} broke")
         if what == "none":
             return None
-        if what == "guide" and method == "after_model_call" and guided:
-            return sdk.Proceed()
-        guided.append(True)
+        if what == "guide" and method == "after_model_call":
+            if event.agent.state.get(f"{name} has guided"):
+                return sdk.Proceed()
+            event.agent.state.set(f"{name} has guided", True)
         return {
             "proceed": sdk.Proceed,
             "deny": lambda: sdk.Deny(reason=f"{name} says no"),

@@ -1,6 +1,16 @@
 """All scenarios that must go the same way on both sides."""
 
-from tests.differential import approving, asking, documents, handlers, handlers_asking, hook_events, hooks, loops
+from tests.differential import (
+    approving,
+    asking,
+    combined,
+    documents,
+    handlers,
+    handlers_asking,
+    hook_events,
+    hooks,
+    loops,
+)
 
 FAMILIES = {
     "handlers": handlers.ALL,
@@ -11,6 +21,7 @@ FAMILIES = {
     "approving": approving.ALL,
     "documents": documents.ALL,
     "loops": loops.ALL,
+    "combined": combined.ALL,
 }
 
 ALL = [scenario for family in FAMILIES.values() for scenario in family]
