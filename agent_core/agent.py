@@ -112,19 +112,32 @@ class Agent:
         """Put back what `handlers_snapshot` took."""
         self._memory.restore(taken)
 
-    def __call__(self, prompt: Any = None, *, limits: JsonObject | None = None, **invocation_state: Any) -> AgentResult:
+    def __call__(
+        self,
+        prompt: Any = None,
+        *,
+        limits: JsonObject | None = None,
+        invocation_state: JsonObject | None = None,
+        **more: Any,
+    ) -> AgentResult:
         """Run the agent here and now, from code that is not async. See `invoke_async`."""
-        return self._here().run_blocking(prompt, limits, invocation_state)
+        return self._here().run_blocking(prompt, limits, _state(invocation_state, more))
 
     async def invoke_async(
-        self, prompt: Any = None, *, limits: JsonObject | None = None, **invocation_state: Any
+        self,
+        prompt: Any = None,
+        *,
+        limits: JsonObject | None = None,
+        invocation_state: JsonObject | None = None,
+        **more: Any,
     ) -> AgentResult:
         """Run the agent in this process until its loop stops.
 
         Args:
             prompt: Text, content blocks, or a list of `interruptResponse` blocks to resume with.
             limits: `{"turns", "total_tokens", "output_tokens"}`, each optional.
-            **invocation_state: JSON that hooks and tools can see.
+            invocation_state: JSON that hooks and tools can see.
+            **more: The same, by name, as Strands still takes it; `invocation_state` is then one name of them.
 
         Raises:
             EventLoopException: If the model, a hook or a handler failed; the cause is inside.
@@ -132,9 +145,15 @@ class Agent:
             TypeError: If the prompt is none of the above.
             ConcurrencyException: If the agent is running already.
         """
-        return await self._here().run(prompt, limits, invocation_state)
+        return await self._here().run(prompt, limits, _state(invocation_state, more))
 
     def _here(self) -> InProcessSession:
         if self._session is None:
             self._session = InProcessSession(self)
         return self._session
+
+
+def _state(invocation_state: JsonObject | None, more: JsonObject) -> JsonObject:
+    if not more:
+        return invocation_state or {}
+    return more if invocation_state is None else {**more, "invocation_state": invocation_state}

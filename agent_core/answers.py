@@ -126,6 +126,10 @@ def check_prompt(content: Any) -> list[JsonObject]:
         raise AnswerRefused("malformed", f"the prompt is {_short(content)}; send text or a list of content blocks")
     if any("interruptResponse" in block for block in content):
         raise AnswerRefused("not_interrupted", "interruptResponse blocks are answers, not a prompt")
+    if any("role" in block for block in content):
+        raise AnswerRefused(
+            "malformed", "a prompt can't carry whole messages; a conversation to start from is Agent(messages=...)"
+        )
     if any("toolResult" in block or "toolUse" in block for block in content):
         raise AnswerRefused("malformed", "a prompt can't carry toolUse or toolResult blocks")
     try:

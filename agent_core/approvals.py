@@ -162,7 +162,7 @@ class Asking:
     """The interrupts of one event in one pass: answers come from the ledger, questions are recorded.
 
     Attributes:
-        callback: Name of the callback that runs now; set by whoever calls it.
+        callback: Which callback runs now: its place, or the handler's name; set by whoever calls it.
         asked: What was asked and has no answer, in order.
         consumed: Answered questions that this pass asked for again, by name.
         edit: Who got an input from an approver that is not applied yet, and that input.

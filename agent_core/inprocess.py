@@ -171,7 +171,7 @@ class InProcessSession:
             self._session.answer(prompt, now, "in-process")
             return
         check_json(invocation_state, "invocation_state")
-        state.options.limits = Limits.model_validate(limits or {})
+        state.options.limits = _checked_limits(limits or {})
         state.options.invocation_state = invocation_state
         state.invocation_state = invocation_state
         state.agent_state = self._agent.state.get()
@@ -219,3 +219,18 @@ class InProcessSession:
             state=outcome.invocation_state.get("request_state", {}),
             interrupts=[as_interrupt(question) for question in open_ones] or None,
         )
+
+
+def _checked_limits(given: JsonObject) -> Limits:
+    """Limits as they are used; a typo would be no limit at all.
+
+    Raises:
+        TypeError: For an unknown limit, and for one that is no positive whole number.
+    """
+    known = list(Limits.model_fields)
+    for name, value in given.items():
+        if name not in known:
+            raise TypeError(f"there is no limit {name!r}; the limits are {', '.join(known)}")
+        if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
+            raise TypeError(f"limits[{name!r}] must be a positive whole number, not {value!r}")
+    return Limits.model_validate(given)

@@ -1,5 +1,6 @@
 """Messages and content blocks, in the JSON shape that Strands and Bedrock use."""
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal, NotRequired, TypeAlias
 
@@ -34,6 +35,11 @@ class Message(TypedDict):
 
 
 Messages: TypeAlias = list[Message]
+
+BLANK_TEXT, NO_TOOL_NAME = "[blank text]", "INVALID_TOOL_NAME"
+"""What a model reads where it wrote nothing, or a tool's name that no vendor takes."""
+
+_TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
 class Usage(TypedDict):
@@ -86,6 +92,28 @@ def error_result(tool_use_id: str, text: str) -> ToolResult:
 def results_message(results: Iterable[ToolResult]) -> Message:
     """The user message that carries the results of one assistant message's calls."""
     return {"role": "user", "content": [{"toolResult": result} for result in results]}
+
+
+def as_models_take_them(messages: Sequence[Message]) -> list[Message]:
+    """The conversation without what a model may write and no vendor takes back.
+
+    Blank texts of its own messages go, or say that they are blank if nothing else is there; a tool's name that is
+    none is replaced. The words are those of Strands. What is stored stays as it is.
+    """
+    return [_retakable(message) if message["role"] == "assistant" else message for message in messages]
+
+
+def _retakable(message: Message) -> Message:
+    asks, content = bool(tool_uses(message)), []
+    for block in message["content"]:
+        if "text" in block and not str(block["text"] or "").strip():
+            if not asks:
+                content.append({**block, "text": BLANK_TEXT})
+        elif "toolUse" in block and not _TOOL_NAME.fullmatch(str(block["toolUse"]["name"])):
+            content.append({"toolUse": {**block["toolUse"], "name": NO_TOOL_NAME}})
+        else:
+            content.append(block)
+    return {"role": message["role"], "content": content or [{"text": BLANK_TEXT}]}
 
 
 def history_faults(messages: Sequence[Message]) -> list[str]:

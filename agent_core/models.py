@@ -8,7 +8,7 @@ from typing import Any, TypeAlias, cast
 
 from countersign.agent_core.errors import ModelThrottledException, ModelUnavailableError
 from countersign.agent_core.json_values import JsonObject, check_json
-from countersign.agent_core.messages import ContentBlock, Message, Usage, add_usage, no_usage
+from countersign.agent_core.messages import ContentBlock, Message, Usage, add_usage, as_models_take_them, no_usage
 from countersign.agent_core.tools.schema import ToolSpec
 from countersign.agent_core.wire import ModelCall, ModelResponse
 
@@ -73,7 +73,13 @@ async def answer(
     """
     try:
         return await collect(
-            model.stream(messages, specs, call.system_prompt, call=call.call, invocation_state=call.invocation_state)
+            model.stream(
+                as_models_take_them(messages),
+                specs,
+                call.system_prompt,
+                call=call.call,
+                invocation_state=call.invocation_state,
+            )
         )
     except Exception as error:
         if is_connection_trouble(error):
@@ -102,7 +108,9 @@ async def collect(stream: AsyncIterable[StreamEvent], on_event: Callable[[], Non
         elif "contentBlockDelta" in event:
             _add_delta(block, event["contentBlockDelta"]["delta"])
         elif "contentBlockStop" in event:
-            content.append(_sendable(_close_block(block, len(content))))
+            closed = _sendable(_close_block(block, len(content)))
+            if closed != {"text": ""}:  # a model that says nothing says no block
+                content.append(closed)
             block = {}
         elif "messageStop" in event:
             stop_reason = event["messageStop"]["stopReason"]

@@ -57,7 +57,9 @@ class CallbackRunner:
         """
         if asking is not None and isinstance(event, InterruptibleEvent):
             event.attach(asking)
-        for callback in self.agent.hooks.callbacks_for(event):
+        for place, callback in enumerate(self.agent.hooks.callbacks_for(event)):
+            if asking is not None:
+                asking.callback = f"{place}"  # a function that is registered twice is two callbacks
             await self._one(callback, event, asking)
 
     async def _one(self, callback: HookCallback, event: HookEvent, asking: Asking | None) -> None:
@@ -69,7 +71,6 @@ class CallbackRunner:
         if asking is None:
             await self.user_call(name, lambda: callback(event), None)
             return
-        asking.callback = f"{name}@{id(callback)}"
         cancelled, asked_before = _cancellation(event), len(asking.asked)
         await self.user_call(name, lambda: callback(event), asking)
         if len(asking.asked) > asked_before:

@@ -19,7 +19,7 @@ from countersign.agent_core.approvals import (
 )
 from countersign.agent_core.cycle.context import CycleContext, cancel_text
 from countersign.agent_core.cycle.signatures import as_it_would_run, denied, signed
-from countersign.agent_core.errors import ToolInputError
+from countersign.agent_core.errors import ToolError, ToolInputError
 from countersign.agent_core.hooks.events import BeforeToolCallEvent
 from countersign.agent_core.interrupts import approves, call_digest, is_refusal, question_digest
 from countersign.agent_core.json_values import digest
@@ -214,7 +214,8 @@ class Decider:
             text = f"Error: a hook selected {tool.tool_name!r}, which is not one of the agent's tools"
             return Refused(error_result(use["toolUseId"], text), use)
         if tool is None:
-            return Refused(error_result(use["toolUseId"], f"Unknown tool: {use['name']}"), use)
+            text = f"Unknown tool: {use['name']}"
+            return Refused(error_result(use["toolUseId"], text), use, error=ToolError(text))
         try:
             canonical = tool.canonical_input(use["input"])
         except ToolInputError as error:

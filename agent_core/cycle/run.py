@@ -96,6 +96,7 @@ class _Cycle:
             cancelled = await self._before_invocation()
             if cancelled is not None:
                 return cancelled
+        self._context.invocation_state.setdefault("request_state", {})  # hooks write into it without asking
         if self._pending is None:
             limit = self._limit()
             if limit is not None:

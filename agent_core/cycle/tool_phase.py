@@ -332,9 +332,10 @@ class ToolPhase:
             return None
         if event.end_turn is False:
             return None
-        if isinstance(event.end_turn, list):
+        if isinstance(event.end_turn, list) and event.end_turn:
             return event.end_turn
-        return [{"text": cancel_text(event.end_turn, "Turn ended early by hook after tool execution")}]
+        given = event.end_turn if isinstance(event.end_turn, str) else True  # an empty list ends the turn too
+        return [{"text": cancel_text(given, "Turn ended early by hook after tool execution")}]
 
 
 def _fault(result: Any) -> str | None:

@@ -69,6 +69,8 @@ class _Verdicts:
     deny: str | None = None
     confirms: list[tuple[InterventionHandler, Confirm]] = field(default_factory=list)
     guides: list[tuple[str, str]] = field(default_factory=list)
+    asked: bool = False
+    """True if a handler asked by `event.interrupt` itself: Confirms have their turn when it is answered."""
 
 
 def register_handlers(handlers: Sequence[InterventionHandler], registry: HookRegistry) -> None:
@@ -110,7 +112,7 @@ class _Dispatch:
     async def __countersign_dispatch__(self, event: HookEvent, runner: "CallbackRunner", asking: Asking | None) -> None:
         verdicts = _Verdicts()
         for handler in self._handlers:
-            action = await self._hear(handler, event, runner)
+            action = await self._hear(handler, event, runner, asking, verdicts)
             if isinstance(action, Deny):
                 verdicts.deny = action.reason
                 break
@@ -121,9 +123,17 @@ class _Dispatch:
         await self._apply(event, verdicts, runner, asking)
 
     async def _hear(
-        self, handler: InterventionHandler, event: HookEvent, runner: "CallbackRunner"
+        self,
+        handler: InterventionHandler,
+        event: HookEvent,
+        runner: "CallbackRunner",
+        asking: Asking | None,
+        verdicts: _Verdicts,
     ) -> InterventionAction | None:
-        """One handler's action; a Transform is applied at once so that later handlers see it."""
+        """One handler's action; a Transform is applied at once so that later handlers see it.
+
+        None if it has no effect, or if the handler asked a person itself: it decides when it has the answer.
+        """
         method = self._lifecycle.method
         name = f"{type(handler).__name__}.{method}"
 
@@ -144,7 +154,13 @@ class _Dispatch:
                     await applied
             return action
 
-        action: InterventionAction | None = await self._with_policy(handler, name, call, event, runner, None)
+        asked_before = 0
+        if asking is not None:
+            asking.callback, asked_before = handler.name, len(asking.asked)
+        action: InterventionAction | None = await self._with_policy(handler, name, call, event, runner, asking)
+        if asking is not None and len(asking.asked) > asked_before:
+            verdicts.asked = True
+            return None
         return action
 
     async def _with_policy(
@@ -180,7 +196,9 @@ class _Dispatch:
             return
         if verdicts.guides:
             await _guide(event, "\n".join(f"[{name}] {feedback}" for name, feedback in verdicts.guides), runner)
-        if isinstance(event, BeforeToolCallEvent) and event.cancel_tool is False and asking is not None:
+        if verdicts.asked or asking is None:
+            return
+        if isinstance(event, BeforeToolCallEvent) and event.cancel_tool is False:
             for handler, confirm in verdicts.confirms:
                 if not await self._confirm(event, handler, confirm, runner, asking):
                     return

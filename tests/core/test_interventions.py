@@ -203,6 +203,20 @@ def test_confirm_with_a_known_answer_asks_nobody(response, ran):
     assert (result.stop_reason, log) == ("end_turn", ran)
 
 
+@pytest.mark.parametrize("on_error", ["throw", "proceed", "deny"])
+@pytest.mark.parametrize(("said", "ran"), [("y", [1]), ("n", [])])
+def test_a_handler_may_ask_by_itself(on_error, said, ran):
+    """`event.interrupt` in a handler pauses the call as it does in a hook; it is no error for `on_error`."""
+    log = []
+    asks = handler(
+        "h", on_error, before_tool_call=lambda e: Proceed() if e.interrupt("mine") == "y" else Deny(reason="no")
+    )
+    agent, result = run(acts(1), asks, log=log)
+    assert [interrupt.name for interrupt in result.interrupts] == ["mine"]
+    agent(reply(result, said))
+    assert log == ran
+
+
 def test_two_confirms_both_count():
     """Two handlers that ask both must be satisfied."""
     log = []
