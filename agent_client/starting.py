@@ -86,6 +86,9 @@ def session_options(
     """
     given: dict[str, Any] = {"lifetime": lifetime, "resume": resume}
     if limits is not None:
+        unknown = sorted(set(limits) - set(Limits.model_fields)) if isinstance(limits, dict) else []
+        if unknown:  # the session would ignore it, and a typo be no limit at all
+            raise ValueError(f"no limit is called {', '.join(unknown)}; there are: {', '.join(Limits.model_fields)}")
         given["limits"] = limits
     if invocation_state is not None:
         given["invocation_state"] = invocation_state

@@ -1,5 +1,6 @@
 """`Agent`: a definition of an agent that can also run right here."""
 
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -32,7 +33,8 @@ class Agent:
         state: Initial `agent.state`; JSON.
         name: The agent's name.
         callback_handler: Accepted for Strands' sake; there is no console output to switch off.
-        session_manager: Accepted for in-process use; durably the session is the session manager.
+        session_manager: Accepted for Strands' sake, with a warning that it is not used: on a worker the session is
+            the session manager.
 
     Raises:
         AgentDefinitionError: If something is not what it should be, by name.
@@ -66,6 +68,12 @@ class Agent:
         self.interventions = list(interventions)
         self.callback_handler = callback_handler
         self.session_manager = session_manager
+        if session_manager is not None:
+            warnings.warn(
+                f"agent {name!r}: session_manager is not used; in-process nothing outlives the agent, and on a worker "
+                "the session is the session manager",
+                stacklevel=2,
+            )
         self.hooks = HookRegistry()
         self._providers: list[object] = []
         for hook in hooks or ():

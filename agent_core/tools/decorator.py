@@ -51,6 +51,7 @@ class DecoratedTool(Tool, Generic[P, R]):
         """Spec and validator, built at first use."""
         if self._compiled is None:
             skip = {self._context} if self._context else set()
+            skip |= self._filled_in
             if self._takes_self:
                 skip.add(next(iter(inspect.signature(self._function).parameters)))
             self._compiled = compile_tool(
@@ -81,7 +82,13 @@ class DecoratedTool(Tool, Generic[P, R]):
         arguments = self.compiled.arguments(canonical)
         if self._context:
             arguments[self._context] = context
+        arguments.update(dict.fromkeys(self._filled_in, context.agent))
         return self._call(**arguments)
+
+    @property
+    def _filled_in(self) -> set[str]:
+        """A parameter called `agent` gets the agent, as in Strands: its name and its state."""
+        return {"agent"} & set(inspect.signature(self._function).parameters)
 
     @property
     def _takes_self(self) -> bool:

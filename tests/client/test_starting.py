@@ -65,3 +65,9 @@ def test_a_prompt_over_the_limit_is_refused_before_it_is_sent():
     """Temporal would refuse it later and less clearly."""
     with pytest.raises(PayloadTooLargeError, match="at most"):
         start_argument("janitor", "x" * MAX_VALUE_BYTES, {})
+
+
+def test_a_misspelt_limit_is_refused():
+    """The session would ignore it."""
+    with pytest.raises(ValueError, match="no limit is called turn; there are: turns"):
+        session_options(lifetime="turn", resume="each", limits={"turn": 3}, invocation_state=None)

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import pytest
 from hypothesis import given
@@ -437,3 +437,24 @@ def test_an_iterator_reaches_the_tool_unread():
     agent = Agent(ScriptedModel([calls(("add_up", {"numbers": [1, 2, 3]})), "done"]), tools=[add_up])
     agent("go")
     assert results(agent) == [("success", "6")]
+
+
+def test_a_parameter_called_agent_gets_the_agent():
+    """As in Strands; the model is not told of it."""
+
+    @tool
+    def count(step: int, agent: Any) -> str:
+        """Count."""
+        agent.state.set("count", (agent.state.get("count") or 0) + step)
+        return agent.name
+
+    agent = Agent(ScriptedModel([calls(("count", {"step": 2})), "done"]), tools=[count], name="counter")
+    agent("go")
+    assert (results(agent), agent.state.get("count")) == ([("success", "counter")], 2)
+    assert list(count.tool_spec["inputSchema"]["json"]["properties"]) == ["step"]
+
+
+def test_a_session_manager_is_not_silently_ignored():
+    """Whoever brings one believes that something is kept."""
+    with pytest.warns(UserWarning, match="session_manager is not used"):
+        Agent(ScriptedModel(["hi"]), session_manager=object())

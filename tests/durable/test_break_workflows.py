@@ -121,7 +121,7 @@ async def test_half_a_character_from_a_model_costs_nothing(lab, odd):
     """A lone surrogate in a model's text is replaced; it can't be sent."""
     session = await lab.start(odd, "surrogate", "go")
     async with asyncio.timeout(20):
-        assert (await session.result()).message["content"] == [{"text": "half ?"}]
+        assert (await session.result()).message["content"] == [{"text": "half \ufffd"}]
 
 
 async def test_a_stop_before_the_worker_starts_ends_a_session_of_one_turn(lab, odd):
