@@ -10,13 +10,10 @@ from dataclasses import dataclass
 from typing import Any, TypeAlias
 
 from countersign.agent_core.decisions import DecisionModel
-from countersign.agent_core.errors import AgentDefinitionError
 from countersign.agent_core.json_values import JsonObject
-from countersign.agent_core.messages import message_text, tool_uses, user_message
-from countersign.agent_core.model_making import ModelSource, make_model
-from countersign.agent_core.models import Model, collect
+from countersign.agent_core.judging import VERDICT, JudgeModel, only_verdict
+from countersign.agent_core.model_making import ModelSource
 from countersign.agent_core.tools.schema import ToolSpec
-from countersign.agent_core.wire import ModelResponse
 
 RISK_CRITERIA = """\
 A person must approve a call that
@@ -32,7 +29,7 @@ Nobody needs to approve a call that
 Judge this very call with these very arguments, and what could go wrong. If in doubt, a person must approve."""
 
 _VERDICT: ToolSpec = {
-    "name": "verdict",
+    "name": VERDICT,
     "description": "Say whether a person must approve the call.",
     "inputSchema": {
         "json": {
@@ -95,7 +92,7 @@ class LLMJudge:
 
     def __init__(self, config: LLMClassifierConfig) -> None:
         self._config = config
-        self._made: list[Model] = []
+        self._model = JudgeModel(config.model, "the classifier (pass LLMClassifierConfig(model=...))")
 
     async def verdict(self, call: JsonObject, fallback: ModelSource | None) -> JsonObject:
         """Judge a call.
@@ -110,31 +107,14 @@ class LLMJudge:
         Raises:
             ModelError: If the model can't be reached or refuses; see `agent_core.errors`.
         """
-        if not self._made:
-            source = self._config.model if self._config.model is not None else fallback
-            if source is None:
-                raise AgentDefinitionError("the classifier has no model; pass LLMClassifierConfig(model=...)")
-            self._made.append(make_model(source))
-        prompt = (
-            f"Must a person approve this call?\n\nTool: {call['tool']}\nInput: {json.dumps(call['input'], indent=2)}"
-        )
+        shown = json.dumps(call["input"], indent=2)
+        prompt = f"Must a person approve this call?\n\nTool: {call['tool']}\nInput: {shown}"
         criteria = self._config.system_prompt or f"{_ROLE}\n\n{RISK_CRITERIA}"
-        stream = self._made[0].stream([user_message(prompt)], [_VERDICT], f"{criteria}\n\n{_TASK}")
-        return _read(await collect(stream))
-
-
-def _read(response: ModelResponse) -> JsonObject:
-    """A model's verdict; none that can be read means that a person is asked."""
-    given: Any = next((use["input"] for use in tool_uses(response.message) if use["name"] == _VERDICT["name"]), None)
-    if given is None:
-        try:
-            given = json.loads(message_text(response.message))  # models without tools write it down
-        except ValueError:
-            given = None
-    if not isinstance(given, dict) or not isinstance(given.get("requires_approval"), bool):
-        return {"requires": True, "reason": "the classifier gave no verdict"}
-    reason = given.get("reason")
-    return {"requires": given["requires_approval"], "reason": reason if isinstance(reason, str) else None}
+        given = only_verdict(await self._model.ask(prompt, _VERDICT, f"{criteria}\n\n{_TASK}", fallback))
+        if given is None or not isinstance(given.get("requires_approval"), bool):
+            return {"requires": True, "reason": "the classifier gave no verdict"}
+        reason = given.get("reason")
+        return {"requires": given["requires_approval"], "reason": reason if isinstance(reason, str) else None}
 
 
 async def decided(model: DecisionModel, call: JsonObject) -> JsonObject:

@@ -67,9 +67,6 @@ def _encodable(text: str) -> bool:
     return True
 
 
-_MAX_DEPTH = 200
-
-
 def canonical_json(value: JsonValue) -> str:
     """The one text of a JSON value: sorted keys, no spaces, Unicode as it is."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)

@@ -3,17 +3,16 @@
 `situation` is pure and runs in the cycle; `Judge` calls a model, so durably it runs in a step.
 """
 
-import contextlib
 import itertools
 import json
 from collections.abc import Sequence
 from typing import Any
 
-from countersign.agent_core.errors import AgentDefinitionError, ModelError
+from countersign.agent_core.errors import ModelError
 from countersign.agent_core.json_values import JsonObject
-from countersign.agent_core.messages import Message, message_text, tool_uses, user_message
-from countersign.agent_core.model_making import ModelSource, make_model
-from countersign.agent_core.models import Model, collect
+from countersign.agent_core.judging import VERDICT, JudgeModel, only_verdict
+from countersign.agent_core.messages import Message, message_text, tool_uses
+from countersign.agent_core.model_making import ModelSource
 from countersign.agent_core.tools.schema import ToolSpec
 from countersign.agent_core.wire import ModelResponse
 
@@ -80,8 +79,8 @@ class Judge:
     """
 
     def __init__(self, rules: str, model: ModelSource | None) -> None:
-        self._rules, self._source = rules, model
-        self._made: list[Model] = []
+        self._rules = rules
+        self._model = JudgeModel(model, "the steering judge (pass LLMSteeringHandler(..., model=...))")
 
     async def verdict(self, asked: JsonObject, fallback: ModelSource | None) -> JsonObject:
         """Judge a call or an answer.
@@ -96,22 +95,16 @@ class Judge:
         Raises:
             ModelError: If the model can't be reached, refuses, or gives no verdict.
         """
-        if not self._made:
-            source = self._source if self._source is not None else fallback
-            if source is None:
-                raise AgentDefinitionError("the steering judge has no model; pass LLMSteeringHandler(..., model=...)")
-            self._made.append(make_model(source))
         kind = "call" if "call" in asked else "answer"
         decisions = ["proceed", "guide", *(["confirm"] if kind == "call" else [])]
         prompt = f"{_ORDER[kind]}\n\n{json.dumps(asked, indent=2, ensure_ascii=False)}"
         task = f"{self._rules}\n\n{_TASK}{_CONFIRM if kind == 'call' else '.'}"
-        stream = self._made[0].stream([user_message(prompt)], [_verdict_tool(decisions)], task)
-        return _read(await collect(stream), decisions)
+        return _read(await self._model.ask(prompt, _verdict_tool(decisions), task, fallback), decisions)
 
 
 def _verdict_tool(decisions: list[str]) -> ToolSpec:
     return {
-        "name": "verdict",
+        "name": VERDICT,
         "description": "Say how the agent should go on.",
         "inputSchema": {
             "json": {
@@ -128,14 +121,11 @@ def _verdict_tool(decisions: list[str]) -> ToolSpec:
 
 def _read(response: ModelResponse, decisions: list[str]) -> JsonObject:
     """A model's verdict. No verdict is an error, and so are two."""
-    given: list[Any] = [use["input"] for use in tool_uses(response.message) if use["name"] == "verdict"]
-    if not given:
-        with contextlib.suppress(ValueError):
-            given = [json.loads(message_text(response.message))]  # models without tools write it down
-    if len(given) != 1 or not isinstance(given[0], dict) or given[0].get("decision") not in decisions:
+    given = only_verdict(response)
+    if given is None or given.get("decision") not in decisions:
         raise ModelError(f"the steering judge gave no verdict that can be read: {response.message!r:.300}")
-    feedback = given[0].get("feedback")
+    feedback = given.get("feedback")
     words = feedback.strip() if isinstance(feedback, str) else ""
-    if given[0]["decision"] != "proceed" and not words:
-        raise ModelError(f"the steering judge said {given[0]['decision']!r} and no more; it must say how or why")
-    return {"decision": given[0]["decision"], "feedback": words}
+    if given["decision"] != "proceed" and not words:
+        raise ModelError(f"the steering judge said {given['decision']!r} and no more; it must say how or why")
+    return {"decision": given["decision"], "feedback": words}

@@ -66,6 +66,10 @@ def test_a_judge_that_changes_its_mind_is_not_heard_again():
         calls(("verdict", {"reason": "no verdict"})),
         calls(("verdict", {"requires_approval": "no", "reason": "text"})),
         calls(("another_tool", {"requires_approval": False})),
+        [
+            *calls(("verdict", {"requires_approval": False, "reason": "a"})),
+            *calls(("verdict", {"requires_approval": True, "reason": "b"})),
+        ],
         ModelAuthenticationError("bad key"),
         RuntimeError("boom"),
     ],
