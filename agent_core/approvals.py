@@ -124,6 +124,12 @@ class Ledger:
             self._pending.remembered[key] = found
         return copy.deepcopy(self._pending.remembered[key])
 
+    def forget_inline(self, index: int) -> None:
+        """Forget what was answered inline about a call: an approval covers one execution."""
+        for key in [key for key in self._pending.remembered if key.startswith(f"{index}/")]:
+            if ":answer/" in key or ":judged/" in key:
+                del self._pending.remembered[key]
+
     def keep_inline(self, index: int, name: str, call: str) -> None:
         """Note that an inline approval came with another input: nobody is asked again about that call."""
         self._pending.remembered[f"{index}/{name}:answer/{call}"] = {"decision": "approve"}

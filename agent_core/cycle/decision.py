@@ -146,7 +146,7 @@ class Decider:
         if question is not None:
             question.edited, question.verdict = canonical, True
         else:
-            self._ledger.keep_inline(index, name, digest([use["name"], canonical]))
+            self._ledger.keep_inline(index, name, digest([use["name"], canonical, tool.tool_name]))
         return await self.decide(index, original)
 
     def _from_people(self, index: int, original: ToolUse) -> Decision | None:

@@ -299,6 +299,7 @@ class ToolPhase:
         if wanted:
             if not run.tool.idempotent:
                 self._ledger.settle(index)  # an approval covers one execution
+                self._ledger.forget_inline(index)
             return True
         # A failing After callback never costs the result that the tool returned.
         self._finish(index, event.result if self._pass.error is None or failed_before else result)

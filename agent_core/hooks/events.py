@@ -223,8 +223,9 @@ class BeforeToolCallEvent(InterruptibleEvent):
         return await (find_out() if port is None else port.once(key, self.as_it_stands(), find_out))
 
     def as_it_stands(self) -> str:
-        """A digest of the call as it stands at this moment."""
-        return digest([self.tool_use["name"], self.tool_use["input"]])
+        """A digest of the call as it stands at this moment: its name, its input, and the tool behind it."""
+        tool = self.selected_tool.tool_name if self.selected_tool is not None else None
+        return digest([self.tool_use["name"], self.tool_use["input"], tool])
 
 
 @dataclass

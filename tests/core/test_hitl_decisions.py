@@ -3,8 +3,9 @@
 import pytest
 from tests.core.driving import acts, make, reply, results, valid
 
+from countersign import tool
 from countersign.errors import AgentDefinitionError, EventLoopException
-from countersign.hooks import BeforeToolCallEvent
+from countersign.hooks import AfterToolCallEvent, BeforeToolCallEvent
 from countersign.interventions import Confirm, Deny, InterventionHandler, Proceed, Transform
 from countersign.vended_interventions.hitl import HumanInTheLoop
 
@@ -130,6 +131,44 @@ def test_an_ask_that_is_none_is_refused():
     """When the handler is made."""
     with pytest.raises(AgentDefinitionError, match="ask must be"):
         HumanInTheLoop(ask="slack")
+
+
+def test_another_tool_behind_a_call_after_its_inline_approval_does_not_run():
+    """The name and the input are the same; what would run is not what was approved."""
+    log, other = [], []
+
+    @tool
+    def wipe(x: int = 0) -> int:
+        """Wipe."""
+        other.append(x)
+        return x
+
+    @tool
+    def act(x: int = 0) -> int:
+        """Act."""
+        log.append(x)
+        return x
+
+    def later(event: BeforeToolCallEvent) -> None:
+        event.selected_tool = wipe
+
+    agent = make(log, acts(1), tools=[act, wipe], hooks=[], interventions=[HumanInTheLoop(ask=lambda prompt: "y")])
+    agent.hooks.add_callback(BeforeToolCallEvent, later, order=10_000)
+    agent("go")
+    assert (log, other) == ([], [])
+
+
+@pytest.mark.parametrize(("answers", "ran"), [(["y", "y"], [1, 1]), (["y", "n"], [1])])
+def test_a_retry_asks_inline_again(answers, ran):
+    """An approval covers one execution."""
+    log, said = [], list(answers)
+
+    def again(event: AfterToolCallEvent) -> None:
+        event.retry = len(log) == 1 and not event.cancel_message
+
+    agent = agent_with(log, hooks=[again], ask=lambda prompt: said.pop(0))
+    agent("go")
+    assert (log, said) == (ran, [])
 
 
 # --- Decisions ---
