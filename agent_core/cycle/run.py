@@ -121,7 +121,7 @@ class _Cycle:
             outcome.pending = end.pending
             return outcome
         if end.kind == "cancelled":
-            return await self._say_and_end("cancelled", STOPPED_TEXT)
+            return await self._say_and_end("cancelled", self._context.agent.cancellation.words(STOPPED_TEXT))
         if end.end_turn is not None:
             message: Message = {"role": "assistant", "content": end.end_turn}
             await self._context.add_message(message)
