@@ -81,7 +81,7 @@ def tool_name(agent: "Agent", name: str) -> str:
         return name
     found = next((known for known in agent.tool_names if known.replace("-", "_") == name), None)
     if found is None:
-        raise AttributeError(f"Tool '{name}' not found; the agent has {', '.join(agent.tool_names) or 'none'}")
+        raise AttributeError(f"Tool '{name}' not found")
     return found
 
 

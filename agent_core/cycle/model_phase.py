@@ -51,8 +51,10 @@ async def _attempt(context: CycleContext) -> ModelStopResponse | None:
         text = cancel_text(before.cancel, "model call denied by hook")
         return await _after(context, ModelStopResponse(assistant_text(text), "end_turn"))
     if context.agent.cancellation.now:
-        text = context.agent.cancellation.words(CANCELLED_TEXT)
-        return await _after(context, ModelStopResponse(assistant_text(text), "cancelled"))
+        response = await _after(context, ModelStopResponse(assistant_text(CANCELLED_TEXT), "cancelled"))
+        if response is not None and context.agent.cancellation.message is not None:
+            response.message = assistant_text(context.agent.cancellation.message)
+        return response
     try:
         answer = await _call(context)
     except CallbackError:
