@@ -9,7 +9,7 @@ from typing import Any
 
 from countersign.agent_core.state import AgentState
 
-_ID = re.compile(r"^[A-Za-z0-9_.@-]{1,200}$")
+_ID = re.compile(r"[A-Za-z0-9_.@-]{1,200}")
 
 
 class FileSessionManager:
@@ -65,6 +65,6 @@ class FileSessionManager:
 
 
 def _checked(value: Any, what: str) -> str:
-    if not isinstance(value, str) or not _ID.match(value) or not value.strip("."):
+    if not isinstance(value, str) or not _ID.fullmatch(value) or not value.strip("."):
         raise ValueError(f"{what} {value!r}: use letters, digits, '_', '.', '@' or '-', and not dots alone")
     return value

@@ -17,7 +17,7 @@ from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.messages import Message, Messages, ToolResult
 from countersign.agent_core.model_making import ModelSource, is_source
 from countersign.agent_core.result import AgentResult
-from countersign.agent_core.saving import SessionManager
+from countersign.agent_core.saving import SESSION_MANAGER_METHODS, SessionManager
 from countersign.agent_core.snapshots import Memory
 from countersign.agent_core.state import AgentState
 from countersign.agent_core.tools.executors import ConcurrentToolExecutor, ToolExecutor
@@ -78,6 +78,12 @@ class Agent:
         self.tool_registry = ToolRegistry(tools)
         self.interventions = list(interventions)
         self.callback_handler = callback_handler
+        missing = [method for method in SESSION_MANAGER_METHODS if not callable(getattr(session_manager, method, None))]
+        if session_manager is not None and missing:
+            raise AgentDefinitionError(
+                f"agent {name!r}: session_manager {session_manager!r} has no {', '.join(missing)}; pass a "
+                "FileSessionManager of countersign.session, or a session manager of Strands"
+            )
         self.session_manager, self.agent_id = session_manager, agent_id
         self.record_direct_tool_call = record_direct_tool_call
         self.tool_executor = _executor(tool_executor, name)

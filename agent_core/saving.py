@@ -17,6 +17,8 @@ from countersign.agent_core.state import AgentState
 SAVED_KEY = "countersign:session"
 """Where a session stands in what a session manager stores as `agent.state`."""
 
+SESSION_MANAGER_METHODS = ("initialize", "append_message", "sync_agent")
+
 
 class SavedAgent:
     """An agent as a session manager sees it.

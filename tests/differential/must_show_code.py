@@ -1,5 +1,6 @@
 """Cases: what code does wrong: models, tools, hooks and handlers that fail, swallow, loop, or object."""
 
+import contextlib
 from typing import Any
 
 from tests.differential.must_show import Case, agent, asks, case, counted, messages_only, outcome, ran, says, up, use
@@ -9,14 +10,13 @@ from tests.differential.sdk import World
 from countersign.agent_core.messages import history_faults
 
 TWO = says([use(1), use(2)])
+CUT_OFF = {"toolUse": {"toolUseId": "u", "name": "act", "input": '{"x": 1'}}
 
 
 def swallowing(w: World) -> Any:
     def hook(event: Any) -> None:
-        try:
+        with contextlib.suppress(Exception):
             event.interrupt("ok?")
-        except Exception:
-            pass
 
     return agent(w, says([use(1)]), hooks=[w.hooks(BeforeToolCall=hook)])
 
@@ -128,6 +128,13 @@ def cancelled_while_asked(w: World) -> Any:
     return agent(w, TWO, hooks=[asks(w), w.hooks(BeforeInvocation=cancel)])
 
 
+def calls_directly(w: World) -> Any:
+    def hook(event: Any) -> None:
+        event.agent.tool.look(x=1, record_direct_tool_call=False)
+
+    return agent(w, TWO, hooks=[w.hooks(BeforeToolCall=hook)])
+
+
 def valid(trace: Trace) -> list[Any]:
     """Faults of the conversation."""
     return list(history_faults(trace.messages))
@@ -153,7 +160,7 @@ ALL: list[Case] = [
     case("an input that does not fit", lambda w: agent(w, says([use("one")]), hooks=[asks(w)]), [], outcome,
          (["end_turn"], {}, ["error"])),
     case("an input that is no object",
-         lambda w: agent(w, says([{"toolUse": {"toolUseId": "u", "name": "act", "input": '{"x": 1'}}]), hooks=[asks(w)]),
+         lambda w: agent(w, says([CUT_OFF]), hooks=[asks(w)]),
          [], outcome, (["end_turn"], {}, ["error"])),
     case("a Confirm before a Deny", with_handlers("confirm", "deny"), [], outcome, (["end_turn"], {}, ["error"])),
     case("a Deny before a Confirm", with_handlers("deny", "confirm"), [], outcome, (["end_turn"], {}, ["error"])),
@@ -176,7 +183,8 @@ ALL: list[Case] = [
            (["interrupt", "ValueError"], ["error", "success"], "2", []))
       for where in ("hook", "handler", "evaluate")),
     case("an After callback that raises", raising("after"), [["y"]],
-         lambda t: (messages_only(t), valid(t)), ((["interrupt", "ValueError"], [("success", "1"), ("success", "2")]), [])),
+         lambda t: (messages_only(t), valid(t)),
+         ((["interrupt", "ValueError"], [("success", "1"), ("success", "2")]), [])),
     *(case(f"{event} cancels with {value!r}", cancelling(event, value), [],
            lambda t: (t.stops, ran(t), valid(t)), (["end_turn"], {}, []))
       for event in ("BeforeInvocation", "BeforeModelCall", "BeforeTools", "BeforeToolCall") for value in ("", True)),
@@ -184,6 +192,9 @@ ALL: list[Case] = [
          (["end_turn", "end_turn"], {"use-1 act(1)": 1}, []), ("go", "go")),
     case("cancelled between question and answer", cancelled_while_asked, [["y", "y"]],
          lambda t: (t.stops, ran(t), valid(t)), (["interrupt", "cancelled"], {}, [])),
+    case("a hook that calls a tool directly", calls_directly, [],
+         lambda t: (messages_only(t)[0], "@step" in t.stops[0], ran(t), valid(t)),
+         (["PolicyViolationError"], True, {}, [])),
     case("one after the other: the calls behind a question wait",
          one_by_one(lambda w: agent(w, says([use(1), use(2), use(3)]), hooks=[asks(w, only=[2])])), [["n"]],
          lambda t: (t.asked, ran(t)), ([[["ok?", None]]], {"use-1 act(1)": 1, "use-3 act(3)": 1})),

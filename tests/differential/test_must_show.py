@@ -42,7 +42,9 @@ async def test_on_a_worker(lab):
             session = await lab.start(worker, f"case-{place}", None, lifetime="open", **case.scenario.call)
             trace = await on_a_worker(case.scenario, session, raw=True)
         shown = case.shows(trace)
-        return None if shown == case.expected else f"{case.scenario.name}\n  shows    {shown}\n  expected {case.expected}"
+        return (
+            None if shown == case.expected else f"{case.scenario.name}\n  shows    {shown}\n  expected {case.expected}"
+        )
 
     async with asyncio.TaskGroup() as group:
         tasks = [group.create_task(fault(place, case)) for place, case in enumerate(CASES)]
