@@ -3,6 +3,7 @@
 import importlib
 import subprocess
 import sys
+from typing import Any
 
 import pytest
 from strands.session import FileSessionManager as StrandsFiles
@@ -118,7 +119,9 @@ class Document:
             """Delete."""
             return True
 
-        class ApprovalHook(hooks.HookProvider):
+        provider: Any = hooks.HookProvider
+
+        class ApprovalHook(provider):
             def register_hooks(self, registry, **kwargs):
                 registry.add_callback(hooks.BeforeToolCallEvent, self.approve)
 

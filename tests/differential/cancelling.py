@@ -1,6 +1,7 @@
 """Scenarios: `agent.cancel()`, from the program, from hooks, between a question and its answer."""
 
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 from tests.differential.running import Does, Scenario
@@ -48,6 +49,10 @@ def from_hooks() -> Iterator[Scenario]:
                            known=(NO_MODEL,) if early else () if worded else (WORDS,))  # fmt: skip
 
 
+def _cancel(how: dict[str, Any], agent: Any) -> None:
+    agent.cancel(**how)
+
+
 def from_outside() -> Iterator[Scenario]:
     """Before an invocation, and between a question and its answer."""
 
@@ -59,7 +64,7 @@ def from_outside() -> Iterator[Scenario]:
         return world.agent(script, hooks=[world.hooks(BeforeToolCall=hook)])
 
     for how in HOW:
-        cancel = Does(lambda agent, how=how: agent.cancel(**how))
+        cancel = Does(partial(_cancel, how))
         known = () if "after_current_tools" in how else (NO_MODEL,)
         yield Scenario(
             f"cancel before the prompt {how}",

@@ -110,6 +110,10 @@ def _action(world: World, kind: str) -> Callable[[Any], Any]:
     return lambda event: made[kind]()
 
 
+def _at_the_terminal(answer: str) -> Callable[[World], dict[str, Any]]:
+    return lambda world: {"handlers": [world.sdk.HumanInTheLoop(ask=lambda prompt: answer)]}
+
+
 def questions() -> Iterator[Scenario]:
     """There is nobody to ask, and while somebody is asked nothing is called."""
 
@@ -127,8 +131,7 @@ def questions() -> Iterator[Scenario]:
     yield _case("a tool asks", build=lambda world: {"tools": [world.act(body)]})
     yield _case("a Confirm without an answer", (direct(x=1),), build=_handled("Ask"))
     for answer in ("y", "n"):
-        yield _case(f"a person at the terminal says {answer}", (direct(x=1),), build=lambda world, answer=answer: {
-            "handlers": [world.sdk.HumanInTheLoop(ask=lambda prompt: answer)]})  # fmt: skip
+        yield _case(f"a person at the terminal says {answer}", (direct(x=1),), build=_at_the_terminal(answer))
     yield _case("while a question is open", ("go", direct(x=1)),
                 build=lambda world: {"hooks": [world.hooks(BeforeToolCall=asks_always)]})  # fmt: skip
 

@@ -33,10 +33,8 @@ class Case:
 
 
 def use(x: Any, use_id: str = "", name: str = "act") -> dict[str, Any]:
-    """A call in a model's message."""
-    return {
-        "toolUse": {"toolUseId": use_id or f"use-{x}", "name": name, "input": x if isinstance(x, dict) else {"x": x}}
-    }
+    """A call in a model's message, with the input `x`."""
+    return {"toolUse": {"toolUseId": use_id or f"use-{x}", "name": name, "input": {"x": x}}}
 
 
 def says(*messages: Any) -> Any:

@@ -108,8 +108,8 @@ def shows_answer(w: World) -> Any:
     return agent(w, says([use(1)]), hooks=[w.hooks(BeforeToolCall=hook)])
 
 
-def bad_reason(w: World, reason: Any) -> Any:
-    return agent(w, TWO, hooks=[asks(w, only=[2], reason=reason)])
+def bad_reason(reason: Any) -> Any:
+    return lambda w: agent(w, TWO, hooks=[asks(w, only=[2], reason=reason)])
 
 
 def confirming(w: World) -> Any:
@@ -175,7 +175,7 @@ ALL: list[Case] = [
     *(case(f"the answer {value!r} arrives", shows_answer, [[value]],
            lambda t: messages_only(t)[1], [("error", repr(value))]) for value in FALSY),
     *(case(f"the answer {value!r} approves nothing", confirming, [[value]], ran, {}) for value in NO),
-    *(case(f"a reason that is {type(value).__name__}", lambda w, value=value: bad_reason(w, value), [],
+    *(case(f"a reason that is {type(value).__name__}", bad_reason(value), [],
            lambda t: (t.stops[0].split(":")[0], [status for status, _ in messages_only(t)[1]]),
            ("TypeError", ["error"] * 2))
       for value in (timedelta(days=1), {1, 2}, b"bytes")),
