@@ -3,7 +3,6 @@
 import importlib
 import subprocess
 import sys
-from typing import Any
 
 import pytest
 from strands.session import FileSessionManager as StrandsFiles
@@ -119,9 +118,7 @@ class Document:
             """Delete."""
             return True
 
-        provider: Any = hooks.HookProvider
-
-        class ApprovalHook(provider):
+        class ApprovalHook:
             def register_hooks(self, registry, **kwargs):
                 registry.add_callback(hooks.BeforeToolCallEvent, self.approve)
 
