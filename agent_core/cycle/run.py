@@ -16,7 +16,7 @@ from countersign.agent_core.interrupts import as_interrupt
 from countersign.agent_core.messages import (
     Message,
     assistant_text,
-    error_result,
+    not_run,
     results_message,
     tool_uses,
     user_message,
@@ -158,7 +158,10 @@ class _Cycle:
             return
         pending, self._pending = self._pending, None
         uses = tool_uses(pending.message)
-        results = [pending.results.get(i) or error_result(use["toolUseId"], text) for i, use in enumerate(uses)]
+        results = [
+            pending.results.get(i) or not_run(use["toolUseId"], text, pending.executions.get(i, 0))
+            for i, use in enumerate(uses)
+        ]
         self._context.agent.messages.append(results_message(results))
 
     def _limit(self) -> str | None:

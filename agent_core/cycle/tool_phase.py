@@ -17,7 +17,15 @@ from countersign.agent_core.cycle.signatures import approved_by, as_it_would_run
 from countersign.agent_core.errors import CallbackError, RetryLimitError, ToolInputError
 from countersign.agent_core.hooks.events import AfterToolCallEvent, AfterToolsEvent, BeforeToolsEvent
 from countersign.agent_core.json_values import check_json
-from countersign.agent_core.messages import ContentBlock, Message, ToolResult, error_result, results_message, tool_uses
+from countersign.agent_core.messages import (
+    ContentBlock,
+    Message,
+    ToolResult,
+    error_result,
+    not_run,
+    results_message,
+    tool_uses,
+)
 from countersign.agent_core.wire import ErrorInfo, Pending, ShownCall, ToolOutcome
 
 STOPPED_TEXT = "Tool execution cancelled"
@@ -139,7 +147,7 @@ class ToolPhase:
 
     def _finish_rest(self, text: str) -> None:
         for index in self._unfinished():
-            self._finish(index, error_result(self._uses[index]["toolUseId"], text))
+            self._finish(index, not_run(self._uses[index]["toolUseId"], text, self._pending.executions.get(index, 0)))
 
     async def _add_results(self) -> None:
         message = results_message(self._pending.results[index] for index in range(len(self._uses)))
@@ -238,18 +246,21 @@ class ToolPhase:
             for question in decision.questions:
                 self._note_asked(question.id, Ask(question.name, question.reason, None))
         else:
-            self._finish(index, await self._after_refusal(decision))
+            self._finish(index, await self._after_refusal(index, decision))
 
     def _note_asked(self, question: str, ask: Ask) -> None:
         self._context.note("question_asked", question=question, name=ask.name)
 
-    async def _after_refusal(self, refused: Refused) -> ToolResult:
+    async def _after_refusal(self, index: int, refused: Refused) -> ToolResult:
+        result, runs = refused.result, self._pending.executions.get(index, 0)
+        if result["status"] == "error" and runs:
+            result = {**result, "content": [*result["content"], *not_run("", "", runs)["content"][1:]]}
         event = AfterToolCallEvent(
             self._context.agent,
             selected_tool=refused.tool,
             tool_use=refused.tool_use,
             invocation_state=self._context.invocation_state,
-            result=refused.result,
+            result=result,
             exception=refused.error,
             cancel_message=refused.cancel_message,
         )

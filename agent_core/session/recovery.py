@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 from countersign.agent_core.approvals import UNKNOWN_OUTCOME_QUESTION
 from countersign.agent_core.json_values import JsonObject
-from countersign.agent_core.messages import Message, ToolResult, error_result, results_message, tool_uses
+from countersign.agent_core.messages import Message, ToolResult, error_result, not_run, results_message, tool_uses
 from countersign.agent_core.session.state import SessionState
 from countersign.agent_core.wire import CycleInput, Pending, RecoveredCycle, Recovery
 
@@ -121,5 +121,5 @@ def results_of(pending: Pending, text: str) -> list[ToolResult]:
         if known is None and index in pending.unknown:
             doubt = f"This call may have run; its outcome is unknown: {pending.unknown[index]}"
             known = error_result(use["toolUseId"], doubt)
-        results.append(known or error_result(use["toolUseId"], text))
+        results.append(known or not_run(use["toolUseId"], text, pending.executions.get(index, 0)))
     return results

@@ -81,6 +81,7 @@ async def play(plan: dict[str, Any]) -> Played:
             sent = [item for item in sent if item["interruptResponse"]["interruptId"] != "int-0-0-unknown"]
             result = await _again(played, sent)
         except EventLoopException as error:
+            _note(played, sent)
             played.stops.append(type(error.original_exception).__name__)
             played.look()
             break
