@@ -13,6 +13,7 @@ from countersign.agent.conversation_manager import (
     SlidingWindowConversationManager,
     SummarizingConversationManager,
 )
+from countersign.agent_client.cli.audit import audit_line
 from countersign.agent_core.conversation_managers.cutting import is_prompt, is_summary, latest, oldest_part, task
 from countersign.agent_core.errors import (
     AgentDefinitionError,
@@ -22,8 +23,10 @@ from countersign.agent_core.errors import (
     ModelThrottledException,
 )
 from countersign.agent_core.messages import assistant_text, history_faults, message_text, tool_uses, user_message
+from countersign.agent_core.wire import AuditEntry, CycleInput, CycleOutcome
 from countersign.hooks import AfterInvocationEvent, AfterModelCallEvent, BeforeModelCallEvent
 from countersign.models import Model, calls
+from countersign.workflows.details import cycle_line
 
 
 @tool
@@ -457,3 +460,34 @@ def test_arguments_that_cant_be_used_are_refused(make, words):
     """By name, when the agent is built."""
     with pytest.raises(AgentDefinitionError, match=words):
         make()
+
+
+@pytest.mark.parametrize(
+    ("detail", "words"),
+    [
+        ({"removed": 2}, "conversation reduced: 2 messages cut, 7 left (M, overflow)"),
+        ({"removed": 1, "summarised": True}, "conversation reduced: 1 message summed up, 7 left (M, overflow)"),
+        (
+            {"removed": 0, "shortened_results": 3},
+            "conversation reduced: long results shortened: 3, 7 left (M, overflow)",
+        ),
+        (
+            {"removed": 2, "summarised": False, "summary_failed": "E: no"},
+            "conversation reduced: 2 messages cut, 7 left (no summary: E: no) (M, overflow)",
+        ),
+    ],
+)
+def test_an_audit_line_says_what_went(detail, words):
+    """How many messages went, how many are left, who cut them and why."""
+    entry = AuditEntry(
+        at="", event="conversation_reduced", detail={"manager": "M", "why": "overflow", "left": 7, **detail}
+    )
+    assert audit_line(entry).endswith(words)
+
+
+def test_a_cycle_in_the_temporal_ui_says_what_is_left():
+    """The line of a cycle tells that the conversation was reduced."""
+    line = AuditEntry(at="", event="conversation_reduced", detail={"left": 7})
+    outcome = CycleOutcome(stop_reason="end_turn", last_cycle=3, audit=[line])
+    text = cycle_line(CycleInput(agent="a", session_id="s", cycle=3), outcome)
+    assert text.endswith("conversation reduced to 7 messages")
