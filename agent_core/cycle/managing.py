@@ -109,22 +109,27 @@ class Managing:
         """Call the manager; what it leaves is valid, or it is as it was."""
         agent, origin = self._agent, f"{self._name}.{method}"
         before = list(agent.messages)
-        copies = type(self._manager) not in _NEVER_CHANGE_A_MESSAGE
-        if copies:
-            agent.messages[:] = copy.deepcopy(before)
+        was_valid = not history_faults(before)
+        copies: list[Message] = []
+        if type(self._manager) not in _NEVER_CHANGE_A_MESSAGE:
+            copies = copy.deepcopy(before)
+            agent.messages[:] = copies
         try:
             await self._context.runner.user_call(origin, call, None)
-            fault = _fault(agent.messages) if not history_faults(before) else None
+            fault = _fault_of_report(self._manager.report) or (_fault(agent.messages) if was_valid else None)
             if fault is not None:
-                text = f"{origin} left a conversation that no model takes: {fault}. It is as it was before"
-                raise CallbackError(origin, ConversationManagerError(text))
+                raise CallbackError(origin, ConversationManagerError(f"{fault}. The conversation is as it was before"))
         except BaseException:
             agent.messages[:] = before
-            self._take_report()
+            if _fault_of_report(self._manager.report) is None:
+                self._take_report()
             raise
         report = self._take_report()
-        if copies and agent.messages == before:
-            agent.messages[:] = before  # the very messages: a cycle tells by them that nothing was rewritten
+        # What did not change is the very message that it was: by that it is known on its way, and not sent again.
+        known = {id(copied): message for copied, message in zip(copies, before, strict=False)}
+        agent.messages[:] = [
+            known[id(message)] if known.get(id(message)) == message else message for message in agent.messages
+        ]
         if report or len(agent.messages) != len(before) or agent.messages != before:
             self._note(why, before, report)
 
@@ -142,8 +147,20 @@ class Managing:
         self._context.note(CONVERSATION_REDUCED, manager=self._name, why=why, **detail)
 
 
+def _fault_of_report(report: Any) -> str | None:
+    """Why something can't stand in the audit trail; None if it can."""
+    try:
+        check_json(report, "the manager's report")
+        counts = [report.get("latency_ms", 0), *report.get("usage", {}).values()]
+    except (TypeError, AttributeError) as error:
+        return f"the manager's report can't be read: {error}"
+    if not all(isinstance(count, int) for count in counts):
+        return f"usage and latency_ms of the manager's report must be whole numbers, not {counts!r:.100}"
+    return None
+
+
 def _fault(messages: object) -> str | None:
-    """Why something can't be a conversation; None if it can."""
+    """Why something can't be a conversation that a model takes; None if it can."""
     try:
         check_json(messages, "agent.messages")
     except TypeError as error:

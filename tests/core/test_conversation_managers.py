@@ -1,10 +1,12 @@
 """What conversation managers cut, and what they never may."""
 
 import copy
+from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
+from strands.agent import conversation_manager as strands
 from tests.core.driving import asking, reply
 
 from countersign import Agent, ScriptedModel, tool
@@ -44,12 +46,12 @@ def exchange(number, results=1):
 
 
 @st.composite
-def conversations(draw):
+def conversations(draw, prompts=2):
     """Valid conversations: turns of a prompt, exchanges and an answer; the last one in any state."""
     messages, number = [], 0
     turns = draw(st.integers(1, 6))
     for turn in range(turns):
-        messages += [user_message(f"prompt {turn}") for _ in range(draw(st.integers(1, 2)))]
+        messages += [user_message(f"prompt {turn}") for _ in range(draw(st.integers(1, prompts)))]
         for _ in range(draw(st.integers(0, 5))):
             messages += exchange(number, draw(st.integers(1, 3)))
             number += 1
@@ -88,6 +90,15 @@ def test_a_window_is_exceeded_only_by_the_last_exchange(messages, most):
     )
     floor = 1 + (len(messages) - max(last, end))
     assert len(kept) <= max(most, floor)
+
+
+@given(conversations(prompts=1), st.integers(1, 12))
+def test_a_window_is_cut_where_strands_cuts(messages, most):
+    """If a turn begins within the window, the same messages stay as in strands-agents."""
+    assume(any(is_prompt(message) for message in messages[-most:]))
+    there = SimpleNamespace(messages=copy.deepcopy(messages))
+    strands.SlidingWindowConversationManager(most).apply_management(there)
+    assert latest(messages, most) == there.messages
 
 
 @given(conversations(), st.floats(0.1, 0.8), st.integers(0, 8), st.integers(0, 4))
@@ -397,6 +408,10 @@ def _scribble(agent):
     agent.messages.append("no message")
 
 
+def _report(agent):
+    agent.conversation_manager.report = {"usage": {"inputTokens": "many"}}
+
+
 def _raise(agent):
     agent.messages.clear()
     raise ZeroDivisionError("oops")
@@ -404,7 +419,12 @@ def _raise(agent):
 
 @pytest.mark.parametrize(
     ("work", "cause"),
-    [(_orphan, ConversationManagerError), (_scribble, ConversationManagerError), (_raise, ZeroDivisionError)],
+    [
+        (_orphan, ConversationManagerError),
+        (_scribble, ConversationManagerError),
+        (_report, ConversationManagerError),
+        (_raise, ZeroDivisionError),
+    ],
 )
 def test_an_invalid_conversation_is_put_back(work, cause):
     """A manager that fails or parts calls from results fails the turn, by name, and changes nothing."""
