@@ -1,147 +1,28 @@
-"""What conversation managers cut, and what they never may."""
-
-import copy
-from types import SimpleNamespace
+"""When a conversation manager is called, and what it may not do."""
 
 import pytest
-from hypothesis import assume, given
-from hypothesis import strategies as st
-from strands.agent import conversation_manager as strands
 from tests.core.driving import asking, reply
+from tests.core.talking import Narrow, by_turn, fetch, reduced, texts
 
-from countersign import Agent, ScriptedModel, tool
+from countersign import Agent, ScriptedModel
 from countersign.agent.conversation_manager import (
     ConversationManager,
     SlidingWindowConversationManager,
     SummarizingConversationManager,
 )
 from countersign.agent_client.cli.audit import audit_line
-from countersign.agent_core.conversation_managers.cutting import is_prompt, is_summary, latest, oldest_part, task
+from countersign.agent_core.conversation_managers.cutting import is_prompt
 from countersign.agent_core.errors import (
     AgentDefinitionError,
     ContextWindowOverflowException,
     ConversationManagerError,
     EventLoopException,
-    ModelThrottledException,
 )
-from countersign.agent_core.messages import assistant_text, history_faults, message_text, tool_uses, user_message
+from countersign.agent_core.messages import history_faults, message_text, tool_uses, user_message
 from countersign.agent_core.wire import AuditEntry, CycleInput, CycleOutcome
 from countersign.hooks import AfterInvocationEvent, AfterModelCallEvent, BeforeModelCallEvent
-from countersign.models import Model, calls
+from countersign.models import calls
 from countersign.workflows.details import cycle_line
-
-
-@tool
-def fetch(size: int = 3) -> str:
-    """Fetch so many characters."""
-    return "x" * size
-
-
-def exchange(number, results=1):
-    """An assistant's message with calls, and their results."""
-    ids = [f"t{number}-{index}" for index in range(results)]
-    uses = [{"toolUse": {"toolUseId": i, "name": "fetch", "input": {}}} for i in ids]
-    found = [{"toolResult": {"toolUseId": i, "status": "success", "content": [{"text": "x"}]}} for i in ids]
-    return [{"role": "assistant", "content": uses}, {"role": "user", "content": found}]
-
-
-@st.composite
-def conversations(draw, prompts=2):
-    """Valid conversations: turns of a prompt, exchanges and an answer; the last one in any state."""
-    messages, number = [], 0
-    turns = draw(st.integers(1, 6))
-    for turn in range(turns):
-        messages += [user_message(f"prompt {turn}") for _ in range(draw(st.integers(1, prompts)))]
-        for _ in range(draw(st.integers(0, 5))):
-            messages += exchange(number, draw(st.integers(1, 3)))
-            number += 1
-        if turn < turns - 1 or draw(st.booleans()):
-            messages.append(assistant_text(f"answer {turn}"))
-    if draw(st.booleans()) and not tool_uses(messages[-1]) and messages[-1]["role"] == "user":
-        messages.append(exchange(number)[0])
-    return messages
-
-
-@given(conversations(), st.integers(0, 12), st.integers(0, 5))
-def test_a_cut_conversation_is_valid(messages, most, pinned):
-    """Whatever is cut: calls keep their results, a prompt comes first, and the running turn its task and last step."""
-    kept = latest(messages, most, pinned)
-    whole = iter(messages)
-    assert all(any(message is found for found in whole) for message in kept)  # a subsequence of the very messages
-    faults = history_faults(kept)
-    assert len(faults) == len(history_faults(messages))  # an open batch is a fault before and after
-    if kept and pinned == 0:
-        assert is_prompt(kept[0])
-    if pinned:
-        assert kept[: min(pinned, len(messages))] == messages[:pinned]
-    ended = messages[-1]["role"] == "assistant" and not tool_uses(messages[-1])
-    if most or not ended:
-        assert any(message is messages[task(messages)[1] - 1] for message in kept)
-        assert kept[-1] is messages[-1]
-
-
-@given(conversations(), st.integers(1, 12))
-def test_a_window_is_exceeded_only_by_the_last_exchange(messages, most):
-    """What is kept fits the window, unless the running turn's prompt and last exchange alone don't."""
-    kept = latest(messages, most)
-    end = task(messages)[1]
-    last = next(
-        place for place in range(len(messages) - 1, -1, -1) if messages[place]["role"] == "assistant" or place < end
-    )
-    floor = 1 + (len(messages) - max(last, end))
-    assert len(kept) <= max(most, floor)
-
-
-@given(conversations(prompts=1), st.integers(1, 12))
-def test_a_window_is_cut_where_strands_cuts(messages, most):
-    """If a turn begins within the window, the same messages stay as in strands-agents."""
-    assume(any(is_prompt(message) for message in messages[-most:]))
-    there = SimpleNamespace(messages=copy.deepcopy(messages))
-    strands.SlidingWindowConversationManager(most).apply_management(there)
-    assert latest(messages, most) == there.messages
-
-
-@given(conversations(), st.floats(0.1, 0.8), st.integers(0, 8), st.integers(0, 4))
-def test_what_is_summed_up_leaves_a_valid_conversation(messages, share, keep, pinned):
-    """A summary takes the place of whole exchanges, and never of the last turn's prompt or the latest messages."""
-    start, places = oldest_part(messages, share, keep, pinned)
-    rest = [message for place, message in enumerate(messages) if place not in places]
-    left = [*rest[:start], user_message("summary"), *rest[start:]]
-    assert len(history_faults(left)) == len(history_faults(messages))
-    assert task(messages)[1] - 1 not in places
-    assert all(place < len(messages) - 1 and place >= min(pinned, len(messages)) for place in places)
-
-
-class Narrow(Model):
-    """A model that takes so many characters; it does what the script of a ScriptedModel says."""
-
-    def __init__(self, chars, script):
-        self.chars, self.inner, self.seen = chars, ScriptedModel(script), []
-
-    async def stream(self, messages, tool_specs=None, system_prompt=None, **more):
-        self.seen.append(copy.deepcopy(list(messages)))
-        if len(str(messages)) > self.chars:
-            raise ContextWindowOverflowException(f"more than {self.chars} characters")
-        async for event in self.inner.stream(messages, tool_specs, system_prompt, **more):
-            yield event
-
-
-def by_turn(scene):
-    """Answers a prompt with its own words; "fetch N" calls the tool once."""
-    words = scene.prompt.split()
-    if words[:1] == ["fetch"] and not scene.results("fetch"):
-        return calls(("fetch", {"size": int(words[1])}))
-    return f"heard {scene.prompt[:20]}"
-
-
-def reduced(agent):
-    """Details of the audit lines about reductions."""
-    audit = agent._here()._session.state.audit
-    return [entry.detail for entry in audit if entry.event == "conversation_reduced"]
-
-
-def texts(agent):
-    return [message_text(message) for message in agent.messages]
 
 
 def test_the_window_slides_when_a_turn_has_ended():
@@ -273,117 +154,6 @@ def test_hooks_hear_of_each_overflow():
     agent("p" * 300)
     agent("q" * 300)
     assert seen == ["NoneType", "ContextWindowOverflowException", "NoneType"]
-
-
-def summarising(summary, **options):
-    """A manager whose summaries come from a script, and a list of what its model was shown."""
-    shown = []
-
-    def script(scene):
-        shown.append(scene)
-        return summary
-
-    return SummarizingConversationManager(0.5, 2, model=ScriptedModel(script), **options), shown
-
-
-def long_talk(agent, turns=6):
-    for number in range(turns):
-        result = agent(f"p{number} {'.' * 300}")
-    return result
-
-
-def test_a_summary_takes_the_place_of_the_oldest():
-    """The summary stands first, the model is called again, and a later summary takes over the one before."""
-    manager, shown = summarising("S: they said p0")
-    agent = Agent(Narrow(2_000, by_turn), conversation_manager=manager)
-    long_talk(agent, 9)
-    assert is_summary(agent.messages[0]) and "S: they said p0" in texts(agent)[0]
-    assert sum(map(is_summary, agent.messages)) == 1
-    assert "User: p0" in shown[0].prompt and "Earlier summary: " in shown[1].prompt
-    assert shown[0].tools == ()
-    assert history_faults(agent.messages) == []
-    gone = 18 - (len(agent.messages) - 1)
-    assert manager.removed_message_count == gone and f"Summary of {gone} earlier messages" in texts(agent)[0]
-    assert reduced(agent)[0]["summarised"] is True and reduced(agent)[0]["removed"] >= 2
-
-
-def test_the_tokens_of_a_summary_count():
-    """They are in the usage of the turn, and in its audit line."""
-    manager, _ = summarising("a b c d e")
-    agent = Agent(Narrow(1_500, lambda scene: "one"), conversation_manager=manager)
-    plain = long_talk(agent, 3).metrics.accumulated_usage["outputTokens"]
-    usage = long_talk(agent, 1).metrics.accumulated_usage
-    spent = reduced(agent)[0]["usage"]
-    assert len(reduced(agent)) == 1 and usage["outputTokens"] == plain + spent["outputTokens"]
-
-
-def test_a_summary_that_uses_up_the_limit_ends_the_turn():
-    """The model is not called again once the summary's tokens have reached the limit."""
-    manager, _ = summarising("word " * 60)
-    model = Narrow(1_500, by_turn)
-    agent = Agent(model, conversation_manager=manager)
-    long_talk(agent, 3)
-    asked = len(model.seen)
-    result = agent("p3" + "." * 300, limits={"output_tokens": 5})
-    assert result.stop_reason == "limit_output_tokens"
-    assert len(model.seen) == asked + 1 and is_summary(agent.messages[0])
-
-
-@pytest.mark.parametrize("failing", [ModelThrottledException("busy"), calls(("fetch", {}))], ids=["error", "no-text"])
-def test_without_a_summary_nothing_is_lost(failing):
-    """A summary that fails fails the turn by name; the conversation is as it was, and the next turn may succeed."""
-    manager, _ = summarising(failing)
-    agent = Agent(Narrow(1_500, by_turn), conversation_manager=manager)
-    with pytest.raises(EventLoopException, match="there is no summary") as failure:
-        long_talk(agent)
-    assert isinstance(failure.value.original_exception, ConversationManagerError)
-    assert texts(agent)[0].startswith("p0 ") and reduced(agent) == []
-
-
-def test_a_failed_summary_may_cut_instead():
-    """With on_error="cut" the oldest messages go without one, and the audit line says so."""
-    manager, _ = summarising(ModelThrottledException("busy"), on_error="cut")
-    agent = Agent(Narrow(1_500, by_turn), conversation_manager=manager)
-    assert long_talk(agent).stop_reason == "end_turn"
-    assert "busy" in reduced(agent)[0]["summary_failed"] and reduced(agent)[0]["summarised"] is False
-    assert is_summary(agent.messages[0]) and "there is no summary of them" in texts(agent)[0]
-    assert history_faults(agent.messages) == []
-
-
-def test_a_summary_longer_than_its_part_is_not_taken():
-    """It would not help; with nothing else to shorten the turn fails, and the conversation is whole."""
-    manager, _ = summarising("blah " * 1_000)
-    agent = Agent(Narrow(1_500, by_turn), conversation_manager=manager)
-    with pytest.raises(EventLoopException, match="nothing is left to sum up"):
-        long_talk(agent)
-    assert texts(agent)[0].startswith("p0 ")
-
-
-def test_the_prompt_of_a_long_turn_is_not_summed_up():
-    """What the user wants now stays word for word, after the summary."""
-    manager, shown = summarising("S")
-    script = [*(calls(("fetch", {"size": 200})) for _ in range(8)), "done"]
-    agent = Agent(Narrow(2_500, script), tools=[fetch], conversation_manager=manager)
-    agent("the task")
-    assert is_summary(agent.messages[0]) and texts(agent)[1] == "the task"
-    assert all("the task" not in scene.prompt for scene in shown)
-
-
-def test_an_agent_of_its_own_writes_the_summary():
-    """Strands' summarization_agent: its model and its system prompt; tools are refused."""
-    seen = []
-
-    def script(scene):
-        seen.append(scene.system_prompt)
-        return "S"
-
-    writer = Agent(ScriptedModel(script), system_prompt="be brief")
-    manager = SummarizingConversationManager(0.5, 2, summarization_agent=writer)
-    agent = Agent(Narrow(1_500, by_turn), conversation_manager=manager)
-    long_talk(agent)
-    assert set(seen) == {"be brief"} and is_summary(agent.messages[0])
-    with pytest.raises(AgentDefinitionError, match="summarization_agent has tools"):
-        SummarizingConversationManager(summarization_agent=Agent(ScriptedModel([]), tools=[fetch]))
 
 
 class Own(ConversationManager):

@@ -1,14 +1,24 @@
 """Conversation managers on a worker: recorded, policed, the same as in-process, and nothing lost by a crash."""
 
+import asyncio
+
 import pytest
+from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.worker import Replayer
 from tests.durable.lab import talks
 from tests.durable.test_vended import activities
 from tests.durable.test_waiting import history, questions
 
 from countersign.agent_client.errors import AgentRunError
 from countersign.agent_core.conversation_managers.cutting import is_summary
+from countersign.agent_core.deployment import load_agents
 from countersign.agent_core.messages import history_faults, message_text, tool_uses
 from countersign.agent_core.wire import STEP_ACTIVITY
+from countersign.workflows import host
+from countersign.workflows.cycle import AgentCycle
+from countersign.workflows.intake import IntakeGuard
+from countersign.workflows.sandbox import policed_runner
+from countersign.workflows.session import AgentSession
 
 LONG = [f"p{number} {'.' * 300}" for number in range(6)]
 
@@ -84,6 +94,25 @@ async def test_both_drivers_do_the_same(lab, trace, agent):
     lines = [line.detail for line in here._here()._session.state.audit if line.event == "conversation_reduced"]
     assert await reduced(session) == lines != []
     assert result.usage == there.metrics.accumulated_usage
+
+
+async def test_histories_with_reductions_replay(lab, trace):
+    """A manager decides the same again: sessions and cycles replay, and no summary is written anew."""
+    session, _ = await talk(lab, lab.worker("lab.talks"), "summed", LONG)
+    written = trace.read_text()
+    host.install(None, load_agents([talks.__name__]))
+    replayer = Replayer(
+        workflows=[AgentSession, AgentCycle],
+        workflow_runner=policed_runner([talks.__name__]),
+        interceptors=[IntakeGuard()],
+        data_converter=pydantic_data_converter,
+    )
+    cycles = {line.cycle for line in await session.audit() if line.event == "conversation_reduced"}
+    assert cycles
+    for workflow in [session.id, *(f"{session.id}/cycle-{number}" for number in cycles)]:
+        async with asyncio.timeout(30):
+            await replayer.replay_workflow(await lab.history_of(workflow))
+    assert trace.read_text() == written
 
 
 async def test_an_open_question_shows_the_whole_conversation(lab):
