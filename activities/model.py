@@ -5,6 +5,7 @@ from datetime import timedelta
 from typing import Any
 
 from temporalio import activity
+from temporalio.converter import ActivitySerializationContext, DataConverter
 from temporalio.exceptions import ApplicationError
 
 from countersign.activities.heartbeats import heartbeats
@@ -57,7 +58,7 @@ class ModelActivities:
             raise ApplicationError(f"no agent {call.agent!r} on this worker", type="AgentDefinitionError")
         agent = deployment.template
         specs = [tool.tool_spec for name in call.tools if (tool := agent.tool_registry.get(name)) is not None]
-        pieces, converter = unpacked(arguments), activity.client().data_converter
+        pieces, converter = unpacked(arguments), _converter()
         async with heartbeats():
             conversation = await self._segments.messages(pieces, converter)
         try:
@@ -74,6 +75,21 @@ class ModelActivities:
             raise ApplicationError(str(too_large), type="PayloadTooLargeError", non_retryable=True)
         response.stored = await self._segments.store(pieces, converter)
         return response
+
+
+def _converter() -> DataConverter:
+    """The worker's data converter, which is told that it works for an activity: nobody else reads what it makes."""
+    info = activity.info()
+    context = ActivitySerializationContext(
+        namespace=info.namespace,
+        activity_id=info.activity_id,
+        activity_type=info.activity_type,
+        activity_task_queue=info.task_queue,
+        workflow_id=info.workflow_id,
+        workflow_type=info.workflow_type,
+        is_local=info.is_local,
+    )
+    return activity.client().data_converter.with_context(context)
 
 
 def _made(agent: str, deployment: AgentDeployment) -> Model:

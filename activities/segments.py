@@ -1,6 +1,6 @@
 """A conversation's messages in external storage: read where a model needs them, written once they weigh enough.
 
-Storage is the data converter's: its codec and its drivers. Without any, nothing is stored, and the conversation
+Storage is the data converter's: its codec and its drivers. Without drivers nothing is stored, and the conversation
 travels with every call.
 """
 
@@ -21,6 +21,10 @@ logger = logging.getLogger(__name__)
 
 CACHE_BYTES = 64_000_000
 """What this process remembers of what it has read and written, as JSON."""
+
+
+INLINE_BYTES = 1_100
+"""Messages that a codec has made smaller than this need no storage: they are their own reference."""
 
 
 class Segments:
@@ -77,8 +81,8 @@ class Segments:
             except Exception as error:
                 logger.warning("%d messages stay out of storage: %s: %s", len(content), type(error).__name__, error)
                 return stored
-            if not payload.external_payloads:
-                continue  # it became so small on the way that it stays inline
+            if not payload.external_payloads and payload.ByteSize() > INLINE_BYTES:
+                continue  # there is no storage
             reference = base64.b64encode(payload.SerializeToString(deterministic=True)).decode()
             stored.append(StoredRange(start=start, segment=StoredSegment(messages=len(content), reference=reference)))
             self._remember(reference, content, size)

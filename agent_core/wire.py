@@ -156,8 +156,9 @@ class TurnProgress(Wire):
 class StoredSegment(Wire):
     """Messages of a conversation that are in external storage.
 
-    `reference` is the payload that stands for them (a `temporal.api.common.v1.Payload`, serialized, in base64). Whoever
-    has the storage's driver and the codec decodes it to the list of messages.
+    `reference` is the payload that stands for them (a `temporal.api.common.v1.Payload`, serialized, in base64); if
+    they became small by compression, they are in it themselves. Whoever has the storage's driver and the codec
+    decodes it to the list of messages.
     """
 
     messages: int = Field(ge=1, description="how many")

@@ -66,6 +66,6 @@ async def test_a_store_that_is_out_of_order_does_not_lose_the_answer(store, capl
     assert "out of order" in caplog.text
 
 
-async def test_what_becomes_small_on_the_way_stays(store):
-    """A codec may compress it below the store's threshold; then there is no reference."""
+async def test_without_a_driver_that_takes_them_messages_stay(store):
+    """Nothing stands for them then, and they are sent as they are."""
     assert await Segments().store([HEAVY], store.converter(threshold=10 * SEGMENT_BYTES)) == []
