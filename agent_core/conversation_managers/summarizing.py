@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING, Any, Literal
 from countersign.agent_core.conversation_managers.base import ConversationManager
 from countersign.agent_core.conversation_managers.cutting import is_summary, oldest_part, stands_for, summary_message
 from countersign.agent_core.conversation_managers.sliding_window import checked_pin, shorten_results
-from countersign.agent_core.conversation_managers.summary import Summariser, as_text
+from countersign.agent_core.conversation_managers.summary import PIECE_CHARS, Summariser, as_text
 from countersign.agent_core.errors import (
     AgentDefinitionError,
     ContextWindowOverflowException,
     ConversationManagerError,
+    PayloadTooLargeError,
     PolicyViolationError,
 )
-from countersign.agent_core.json_values import json_size
+from countersign.agent_core.json_values import JsonObject, json_size
 from countersign.agent_core.messages import Message
 from countersign.agent_core.model_making import ModelSource, is_source
 from countersign.agent_core.steps import StepInfo
@@ -139,7 +140,15 @@ class SummarizingConversationManager(ConversationManager):
         return True
 
     async def _summary(self, agent: "Agent", part: Sequence[Message]) -> Message:
-        found = await self._step(agent).run(as_text(part))
+        *longer, shortest = PIECE_CHARS
+        for chars in longer:
+            try:
+                return self._message(part, await self._step(agent).run(as_text(part, chars)))
+            except (ContextWindowOverflowException, PayloadTooLargeError):
+                continue  # too long for the summariser too
+        return self._message(part, await self._step(agent).run(as_text(part, shortest)))
+
+    def _message(self, part: Sequence[Message], found: JsonObject) -> Message:
         self.report |= {"usage": found["usage"], "latency_ms": found["latency_ms"]}
         return _message(_HEADING, part, f"\n{found['text']}")
 

@@ -16,8 +16,8 @@ from countersign.agent_core.messages import ContentBlock, Message, message_text,
 from countersign.agent_core.model_making import ModelSource, make_model
 from countersign.agent_core.models import Model, collect
 
-PIECE_CHARS = 6_000
-"""A text, an input or a result with more characters is shown without its middle."""
+PIECE_CHARS = (6_000, 1_000, 200)
+"""A text, an input or a result with more characters is shown without its middle; with less if it is all too long."""
 
 SUMMARY_RULES = """\
 You write a summary that takes the place of the oldest part of a conversation between a user and an AI agent. The \
@@ -36,42 +36,47 @@ _ORDER = "Sum up this part of the conversation."
 _WHOLE = frozenset({"end_turn", "stop_sequence"})
 
 
-def as_text(messages: Iterable[Message]) -> str:
-    """Messages as the summariser reads them."""
-    return "\n\n".join(line for message in messages for line in _lines(message))
+def as_text(messages: Iterable[Message], piece_chars: int) -> str:
+    """Messages as the summariser reads them.
+
+    Args:
+        messages: The part of the conversation.
+        piece_chars: The most characters of each text, input and result.
+    """
+    return "\n\n".join(line for message in messages for line in _lines(message, piece_chars))
 
 
-def _lines(message: Message) -> list[str]:
+def _lines(message: Message, piece_chars: int) -> list[str]:
     speaker = "Earlier summary" if is_summary(message) else message["role"].capitalize()
-    return [text for block in message["content"] if (text := _line(speaker, block))]
+    return [text for block in message["content"] if (text := _line(speaker, block, piece_chars))]
 
 
-def _line(speaker: str, block: ContentBlock) -> str:
+def _line(speaker: str, block: ContentBlock, chars: int) -> str:
     if "toolUse" in block:
         use = block["toolUse"]
-        return f"{speaker} calls the tool {use['name']}: {_piece(canonical_json(use['input']))}"
+        return f"{speaker} calls the tool {use['name']}: {_piece(canonical_json(use['input']), chars)}"
     if "toolResult" in block:
         result = block["toolResult"]
-        parts = [_part(part) for part in result["content"]]
+        parts = [_part(part, chars) for part in result["content"]]
         return f"Result of the tool ({result['status']}): {' '.join(part for part in parts if part)}"
-    text = _part(block)
+    text = _part(block, chars)
     return f"{speaker}: {text}" if text else ""
 
 
-def _part(block: ContentBlock) -> str:
+def _part(block: ContentBlock, chars: int) -> str:
     if isinstance(block.get("text"), str):
-        return _piece(block["text"])
+        return _piece(block["text"], chars)
     if "json" in block:
-        return _piece(canonical_json(block["json"]))
+        return _piece(canonical_json(block["json"]), chars)
     if "citationsContent" in block:
         cited: list[Any] = block["citationsContent"].get("content") or []
-        return _piece(" ".join(str(part.get("text", "")) for part in cited))
+        return _piece(" ".join(str(part.get("text", "")) for part in cited), chars)
     kind = next(iter(block), "")
     return "" if kind in ("reasoningContent", "cachePoint", "") else f"[{binary_words(kind, block[kind])}]"
 
 
-def _piece(text: str) -> str:
-    return with_ends(text, PIECE_CHARS, PIECE_CHARS // 2)
+def _piece(text: str, chars: int) -> str:
+    return with_ends(text, chars, chars // 2)
 
 
 class Summariser:

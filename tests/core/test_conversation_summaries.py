@@ -110,6 +110,16 @@ def test_the_prompt_of_a_long_turn_is_not_summed_up():
     assert all("the task" not in scene.prompt for scene in shown)
 
 
+def test_a_part_that_is_too_long_for_the_summariser_is_shortened():
+    """Its texts, inputs and results lose more of their middles, until the summariser takes them."""
+    writer = Narrow(2_000, lambda scene: "S")
+    agent = Agent(Narrow(9_000, by_turn), conversation_manager=SummarizingConversationManager(0.5, 2, model=writer))
+    for number in range(6):
+        agent(f"p{number}{'.' * 1_500}")
+    assert is_summary(agent.messages[0]) and "\nS" in texts(agent)[0]
+    assert [len(seen[0]["content"][0]["text"]) > 2_000 for seen in writer.seen[:3]] == [True, True, False]
+
+
 def test_an_agent_of_its_own_writes_the_summary():
     """Strands' summarization_agent: its model and its system prompt; tools are refused."""
     seen = []

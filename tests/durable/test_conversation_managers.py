@@ -6,6 +6,7 @@ import pytest
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.worker import Replayer
 from tests.durable.lab import talks
+from tests.durable.test_long_sessions import documents
 from tests.durable.test_vended import activities
 from tests.durable.test_waiting import history, questions
 
@@ -113,6 +114,18 @@ async def test_histories_with_reductions_replay(lab, trace):
         async with asyncio.timeout(30):
             await replayer.replay_workflow(await lab.history_of(workflow))
     assert trace.read_text() == written
+
+
+async def test_a_window_slides_over_a_stored_conversation(lab, tmp_path, monkeypatch):
+    """A turn with documents in external storage stays within its window; the references of what is left go on."""
+    monkeypatch.setenv("COUNTERSIGN_STORAGE", f"file://{tmp_path / 'store'}")
+    worker = lab.worker("lab.talks")
+    session = await (await lab.client(worker)).start("reader", "read them")
+    await session.result()
+    messages = await history(session)
+    assert history_faults(messages) == [] and message_text(messages[0]) == "read them"
+    assert documents(messages) == [11]  # the prompt, the last exchange and the answer; one more would not fit
+    assert {detail["left"] for detail in await reduced(session)} == {4, 5}
 
 
 async def test_an_open_question_shows_the_whole_conversation(lab):

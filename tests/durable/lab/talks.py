@@ -1,5 +1,6 @@
 """Agents that talk until their model takes no more. What summaries do is traced in the file named by TRACE."""
 
+import hashlib
 import os
 import time
 from pathlib import Path
@@ -70,6 +71,23 @@ def window() -> Agent:
 def summed() -> Agent:
     """Sums up."""
     return talker(SummarizingConversationManager(0.5, 2, model=ScriptedModel(writes_summaries)))
+
+
+@tool(idempotent=True)
+def document(number: int) -> str:
+    """Fetch a document that no compression makes small."""
+    return f"document {number}: " + hashlib.shake_256(str(number).encode()).hexdigest(32_000)
+
+
+@durable("reader")
+def reader() -> Agent:
+    """Reads 12 large documents in a turn, and keeps five messages at a time."""
+
+    def script(scene):
+        return calls(("document", {"number": scene.call})) if scene.call < 12 else "read"
+
+    manager = SlidingWindowConversationManager(window_size=5, per_turn=True)
+    return Agent(ScriptedModel(script), tools=[document], conversation_manager=manager)
 
 
 class Clock(ConversationManager):
