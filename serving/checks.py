@@ -8,9 +8,10 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 from temporalio.worker import WorkerDeploymentConfig
 
+from countersign.agent_client.shell import how_to_run_tools
 from countersign.agent_client.translation import server_trouble
 from countersign.agent_client.workers import pollers
-from countersign.serving.shares import Share, how_to_run_tools, tools_by_queue
+from countersign.serving.shares import Share, tools_by_queue
 
 _RPC = timedelta(seconds=10)
 

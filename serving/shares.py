@@ -4,7 +4,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from countersign.agent_client.queues import AGENT_PLACE, queue_of
-from countersign.agent_client.shell import word
 from countersign.agent_core.deployment import AgentDeployment
 from countersign.agent_core.errors import AgentDefinitionError
 
@@ -61,8 +60,3 @@ def shares_of(task_queue: str, deployments: Mapping[str, AgentDeployment], *, to
     if AGENT_PLACE not in task_queue:
         return [Share(task_queue, deployments)]
     return [Share(queue_of(task_queue, name), {name: one}) for name, one in sorted(deployments.items())]
-
-
-def how_to_run_tools(task_queue: str) -> str:
-    """How to start a worker for the tools of a queue."""
-    return f"start one with: python -m countersign.worker --tools-only --task-queue {word(task_queue)} --agents MODULE"

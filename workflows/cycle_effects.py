@@ -206,7 +206,7 @@ def _failed_call(call: ToolCall, error: ActivityError, queue: str | None, wait: 
     cause = error.cause
     if isinstance(cause, TimeoutError) and cause.type == TimeoutType.SCHEDULE_TO_START:
         # Once it has timed out, the server gives it to no worker any more. An attempt before it may have begun.
-        waited = f"no worker of task queue {queue!r} took the call within {wait}"
+        waited = f"no worker of task queue {queue!r} took the call within {wait.total_seconds() if wait else 0:g} s"
         begun = INVOKING in cause.last_heartbeat_details
         return ToolOutcome(kind="unknown", detail=waited if begun else f"{NOT_RUN}{waited}")
     if isinstance(cause, ApplicationError) and cause.type == "NotFoundError":
