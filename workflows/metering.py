@@ -59,9 +59,11 @@ class Metering:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._counted = self._lines
+        pending = session.state.pending
+        self._asked = {question.id for question in pending.questions} if pending else set[str]()
         self._turn, self._spent = session.state.turn, session.state.progress.usage.copy()
         self._rules: dict[str, Callable[[AuditEntry], None]] = {
-            "question_asked": lambda entry: self._add("questions_asked"),
+            "question_asked": self._question_asked,
             "answered": self._answered,
             "refused": lambda entry: self.refused(str(entry.detail.get("what")), str(entry.detail.get("code"))),
             "expired": lambda entry: self._add("questions_expired"),
@@ -84,6 +86,8 @@ class Metering:
             rule = self._rules.get(entry.event)
             if rule is not None:
                 rule(entry)
+        if self._session.state.pending is None:
+            self._asked.clear()
         self._tokens()
 
     def refused(self, what: str, code: str) -> None:
@@ -95,6 +99,13 @@ class Metering:
         """
         what = what if what in _CHANNELS else "other"
         self._add("answers_refused", what=what, code=code if code in REFUSAL_CODES else "other")
+
+    def _question_asked(self, entry: AuditEntry) -> None:
+        """Count a question once: each cycle that meets it open again writes the same line."""
+        name = str(entry.detail.get("question"))
+        if name not in self._asked:
+            self._asked.add(name)
+            self._add("questions_asked")
 
     def _answered(self, entry: AuditEntry) -> None:
         pending, name = self._session.state.pending, entry.detail.get("question")
