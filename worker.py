@@ -9,7 +9,7 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
@@ -23,8 +23,10 @@ from temporalio.worker import Worker, WorkerDeploymentConfig
 
 from countersign.activities.registry import activities_for
 from countersign.activities.search_attributes import register
+from countersign.agent_client.builds import lost_builds
 from countersign.agent_client.connection import connect_temporal
 from countersign.agent_client.translation import server_trouble
+from countersign.agent_client.workers import pollers
 from countersign.agent_core.deployment import AgentDeployment, load_agents
 from countersign.agent_core.errors import CountersignError
 from countersign.agent_core.wire import WORKER_READY
@@ -170,6 +172,18 @@ async def _say_if_not_current(client: Client, deployment: WorkerDeploymentConfig
         )
 
 
+async def _say_what_is_lost(client: Client, task_queue: str) -> None:
+    """Cycles pinned to a build whose last worker is gone wait without a sign of it."""
+    try:
+        polling = await pollers(client, task_queue, "workflow")
+        lost = await lost_builds(client, task_queue, polling, datetime.now(UTC))
+    except RPCError as error:
+        _say(f"whether cycles wait for builds that nobody serves is not known: {error.message}")
+        return
+    for build in lost:
+        _say(f"{build.words()}; {build.advice(client.namespace, task_queue)}")
+
+
 async def serve(settings: WorkerSettings) -> None:
     """Serve until SIGTERM or SIGINT, then let running tools finish."""
     roots_of(settings.agents)
@@ -192,6 +206,7 @@ async def serve(settings: WorkerSettings) -> None:
         )
         if settings.deployment is not None:
             await _say_if_not_current(client, settings.deployment)
+            await _say_what_is_lost(client, settings.task_queue)
         await stop.wait()
         _say(f"stopping; running tools get {settings.graceful_shutdown_s:g} s to finish")
 

@@ -23,6 +23,7 @@ from temporalio.envconfig import ClientConfigProfile
 from temporalio.service import RPCError
 
 from countersign.activities.search_attributes import ATTRIBUTES
+from countersign.agent_client.builds import lost_builds
 from countersign.agent_client.connection import DEFAULT_ADDRESS, connect_temporal
 from countersign.agent_client.errors import ClientError
 from countersign.agent_client.health import (
@@ -30,6 +31,7 @@ from countersign.agent_client.health import (
     Setting,
     attributes_check,
     deployment_check,
+    lost_check,
     namespace_check,
     pollers_check,
     waiting_check,
@@ -151,7 +153,9 @@ async def _queue(client: Client, queue: str) -> list[Check]:
         for_workflows, for_activities = [await pollers(client, queue, kind) for kind in ("workflow", "activity")]
         checks = [pollers_check("workflows", queue, for_workflows, now)]
         checks.append(pollers_check("activities", queue, for_activities, now))
-        return [*checks, *await _deployments(client, for_workflows), await _sessions(client, queue)]
+        checks += await _deployments(client, for_workflows)
+        checks += lost_check(await lost_builds(client, queue, for_workflows, now), client.namespace, queue)
+        return [*checks, await _sessions(client, queue)]
     except RPCError as error:
         advice = "check what this client may do in the namespace"
         return [Check("task queue", "failure", f"{queue!r} can't be examined: {error.message}", advice)]
