@@ -9,13 +9,13 @@ import os
 import signal
 import sys
 from collections.abc import Mapping
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import BaseSettings, CliApp, NoDecode, SettingsConfigDict, SettingsError
 from temporalio import workflow
-from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, DescribeWorkerDeploymentRequest
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
 from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
 from temporalio.service import RPCError
@@ -23,10 +23,9 @@ from temporalio.worker import Worker, WorkerDeploymentConfig
 
 from countersign.activities.registry import activities_for
 from countersign.activities.search_attributes import register
-from countersign.agent_client.builds import lost_builds
+from countersign.agent_client.builds import current_build, lost_builds
 from countersign.agent_client.connection import connect_temporal
 from countersign.agent_client.translation import server_trouble
-from countersign.agent_client.workers import pollers
 from countersign.agent_core.deployment import AgentDeployment, load_agents
 from countersign.agent_core.errors import CountersignError
 from countersign.agent_core.wire import WORKER_READY
@@ -37,6 +36,9 @@ from countersign.workflows.sandbox import policed_runner, roots_of
 from countersign.workflows.session import AgentSession
 
 USAGE_ERROR = 2
+
+LOOK_FOR_LOST_S = 60.0
+"""Between two looks for cycles that wait for a build whose workers are gone, if builds are versioned."""
 
 
 class WorkerSettings(BaseSettings):
@@ -158,10 +160,8 @@ async def _check_namespace(client: Client) -> None:
 async def _say_if_not_current(client: Client, deployment: WorkerDeploymentConfig) -> None:
     """A build that is not current gets no new sessions; that looks like a worker that hangs."""
     name, build = deployment.version.deployment_name, deployment.version.build_id
-    request = DescribeWorkerDeploymentRequest(namespace=client.namespace, deployment_name=name)
     try:
-        answer = await client.workflow_service.describe_worker_deployment(request, timeout=timedelta(seconds=10))
-        current = answer.worker_deployment_info.routing_config.current_deployment_version.build_id
+        current = await current_build(client, name)
     except RPCError:
         current = ""  # its first worker: the server does not know the deployment yet
     if current != build:
@@ -172,16 +172,22 @@ async def _say_if_not_current(client: Client, deployment: WorkerDeploymentConfig
         )
 
 
-async def _say_what_is_lost(client: Client, task_queue: str) -> None:
-    """Cycles pinned to a build whose last worker is gone wait without a sign of it."""
-    try:
-        polling = await pollers(client, task_queue, "workflow")
-        lost = await lost_builds(client, task_queue, polling, datetime.now(UTC))
-    except RPCError as error:
-        _say(f"whether cycles wait for builds that nobody serves is not known: {error.message}")
+async def _watch_builds(client: Client, settings: WorkerSettings) -> None:
+    """If builds are versioned: say whether this one is current, and, now and then, for which gone ones cycles wait."""
+    if settings.deployment is None:
         return
-    for build in lost:
-        _say(f"{build.words()}; {build.advice(client.namespace, task_queue)}")
+    await _say_if_not_current(client, settings.deployment)
+    said: set[str] = set()
+    while True:
+        try:
+            lost = await lost_builds(client, settings.task_queue)
+        except RPCError:
+            lost = []  # the server is away or does not let us look: `countersign doctor` says so
+        for build in lost:
+            if build.version not in said:
+                _say(f"{build.words()}; {build.advice(client.namespace, settings.task_queue)}")
+        said = {build.version for build in lost}
+        await asyncio.sleep(LOOK_FOR_LOST_S)
 
 
 async def serve(settings: WorkerSettings) -> None:
@@ -204,10 +210,9 @@ async def serve(settings: WorkerSettings) -> None:
             f"{WORKER_READY}{', '.join(sorted(deployments))}; task queue {settings.task_queue}; "
             f"namespace {client.namespace} at {address}"
         )
-        if settings.deployment is not None:
-            await _say_if_not_current(client, settings.deployment)
-            await _say_what_is_lost(client, settings.task_queue)
+        watching = asyncio.create_task(_watch_builds(client, settings))
         await stop.wait()
+        watching.cancel()
         _say(f"stopping; running tools get {settings.graceful_shutdown_s:g} s to finish")
 
 

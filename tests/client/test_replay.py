@@ -8,95 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from tests.support.shop import AFTER, BEFORE, CHANGES, HARMLESS, SHOP, agent
 
 from countersign.agent_client.replay_findings import difference
 from countersign.workflows.replayed import Started
 
 ROOT = Path(__file__).parents[2]
-
-SHOP = '''
-import time
-from pathlib import Path
-from countersign import Agent, ScriptedModel, durable, step, tool
-from countersign.hooks import BeforeModelCallEvent, BeforeToolCallEvent, HookProvider
-from countersign.models import calls
-
-@tool
-def pay(log: str, seconds: float) -> str:
-    """Pay."""
-    with Path(log).open("a") as file:
-        file.write("began\\n")
-    time.sleep(seconds)
-    return "paid"
-
-@tool(name="pay")
-def pay_why(log: str, seconds: float, why: str) -> str:
-    """Pay, with a new parameter."""
-    return why
-
-@tool(name="pay")
-def pay_perhaps_why(log: str, seconds: float, why: str = "") -> str:
-    """Pay, with a new parameter that has a default."""
-    return why
-
-@step
-async def may() -> bool:
-    return True
-
-def script(scene):
-    if len(scene.turn) > 1:
-        return "done"
-    log, seconds = scene.prompt.split()
-    return calls(("pay", {"log": log, "seconds": float(seconds)}))
-
-class Counts(HookProvider):
-    def __init__(self):
-        self.start()
-
-    def start(self):
-        self.seen = 0
-
-    def register_hooks(self, registry, **kwargs):
-        registry.add_callback(BeforeModelCallEvent, self.count)
-        registry.add_callback(BeforeToolCallEvent, self.look)
-
-    def count(self, event):
-        self.seen += 1
-
-    def look(self, event):
-        pass
-
-class Asks(Counts):
-    def look(self, event):
-        if event.interrupt("may-i") != "y":
-            event.cancel_tool = "no"
-
-class Inquires(Asks):
-    pass
-
-class Fixed(Asks):
-    pass
-
-class Looks(Counts):
-    async def look(self, event):
-        await may()
-'''
-READ_ONLY = """
-class Fixed(Asks):
-    seen = property(lambda self: 0)
-
-    def start(self):
-        pass
-"""
-AGENT = """
-@durable("{name}")
-def {name}() -> Agent:
-    return Agent(model=ScriptedModel(script), tools=[{tools}], hooks=[{hooks}])
-"""
-
-
-def agent(name: str, tools: str = "pay", hooks: str = "Asks()") -> str:
-    return AGENT.format(name=name, tools=tools, hooks=hooks)
 
 
 def replayed(folder: Path, *words: str, modules: str = "shop.agents") -> tuple[int, dict]:
@@ -115,43 +32,38 @@ def replayed(folder: Path, *words: str, modules: str = "shop.agents") -> tuple[i
     return done.returncode, json.loads(done.stdout or done.stderr)
 
 
-async def waiting(lab, worker, *agents: str) -> dict[str, str]:
-    """A session of each agent that waits for an answer: agent by session id."""
-    sessions = [await lab.start(worker, name, f"{lab.effects_file} 0") for name in agents]
-    for session in sessions:
-        await session.wait_for_questions()
-    return {session.id: name for session, name in zip(sessions, agents, strict=True)}
-
-
-CHANGES = {
-    "another_hook": (agent("another_hook", hooks="Asks(), Looks()"), []),
-    "no_tool": (agent("no_tool", tools=""), ["tool-missing"]),
-    "parameter": (agent("parameter", tools="pay_why"), ["input-refused"]),
-    "default": (agent("default", tools="pay_perhaps_why"), ["asked-again"]),
-    "gone": ("", ["agent-missing"]),
-    "read_only": (READ_ONLY + agent("read_only", hooks="Fixed()"), ["handler-state"]),
-    "renamed_hook": (agent("renamed_hook", hooks="Inquires()"), ["handler-unknown"]),
-}
-HARMLESS = {"asked-again", "handler-unknown"}
-
-
-async def test_what_waiting_sessions_mind_and_what_not(lab):
-    """Other hooks, no. A tool, a parameter or an agent that is gone: each is named with its session."""
-    fixed = agent("read_only", hooks="Fixed()")
-    lab.package("shop", agents=SHOP + "".join(map(agent, CHANGES)).replace(agent("read_only"), fixed))
+async def test_what_it_says_of_waiting_sessions_is_what_happens(lab):
+    """Other hooks do no harm; a tool, a parameter, an agent or a class that is gone is named, and nothing runs."""
+    lab.package("shop", agents=BEFORE)
     worker = lab.worker("shop.agents")
-    sessions = await waiting(lab, worker, *CHANGES)
-    lab.package("shop", agents=SHOP + "".join(source for source, _ in CHANGES.values()))
-    named = [word for session_id in sessions for word in ("--session", session_id)]
+    sessions = {name: await lab.start(worker, name, f"{lab.folder / name}.log 0") for name in CHANGES}
+    asked = {name: (await session.wait_for_questions())[0] for name, session in sessions.items()}
+    lab.package("shop", agents=AFTER)
+    named = [word for session in sessions.values() for word in ("--session", session.id)]
     code, found = await asyncio.to_thread(replayed, lab.folder, *named, "--address", lab.address)
-    kinds = {
-        sessions[one["workflow_id"]]: [finding["kind"] for finding in one["findings"]] for one in found["replayed"]
-    }
-    assert kinds == {name: expected for name, (_, expected) in CHANGES.items()}
-    assert {one["agent"] for one in found["replayed"] if one["breaks"]} == {
-        name for name, (_, expected) in CHANGES.items() if set(expected) - HARMLESS
-    }
-    assert code == 1
+    said = {one["agent"]: [finding["kind"] for finding in one["findings"]] for one in found["replayed"]}
+    assert said == {name: kinds for name, (_, kinds, _) in CHANGES.items()}
+    broken = {one["agent"] for one in found["replayed"] if one["breaks"]}
+    assert (code, broken) == (1, {name for name, (_, kinds, _) in CHANGES.items() if set(kinds) - HARMLESS})
+
+    worker.restart()
+    for name, session in sessions.items():
+        await session.respond((asked[name].id, "y"))
+    for name, (_, _, words) in CHANGES.items():
+        await settled(sessions[name], asked[name].id)
+        last = [json.dumps(message) async for message in sessions[name].transcript()]
+        assert words is None or words in "".join(last), name
+        assert (lab.folder / f"{name}.log").exists() == (words == "paid"), name
+        assert bool(await sessions[name].interrupts()) == (words is None), name
+
+
+async def settled(session, question: str) -> None:
+    """Wait until the session has ended, or waits for the answer to another question."""
+    async with asyncio.timeout(60):
+        while (await session.status())["status"] != "closed":
+            if {one.id for one in await session.interrupts()} - {question}:
+                return
+            await asyncio.sleep(0.05)
 
 
 def test_a_history_from_a_file_needs_no_server():
@@ -165,7 +77,8 @@ async def test_open_sessions_of_a_queue_and_their_cycles_are_fetched(lab):
     """A cycle that runs is replayed under the new policy; what differs is named with the line that does it."""
     lab.package("shop", agents=SHOP + agent("shop") + agent("quick", hooks="Counts()"))
     worker = lab.worker("shop.agents")
-    await waiting(lab, worker, "shop")
+    waiting = await lab.start(worker, "shop", f"{lab.effects_file} 0")
+    await waiting.wait_for_questions()
     running = await lab.start(worker, "quick", f"{lab.effects_file} 60")
     async with asyncio.timeout(60):
         while lab.effects() != ["began"]:
