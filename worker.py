@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
-from pydantic_settings import BaseSettings, CliApp, NoDecode, SettingsConfigDict, SettingsError
+from pydantic_settings import CliApp, NoDecode, SettingsConfigDict, SettingsError
 from temporalio import workflow
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
@@ -25,6 +25,7 @@ from countersign.activities.registry import activities_for
 from countersign.activities.search_attributes import register
 from countersign.agent_client.builds import current_build, lost_builds
 from countersign.agent_client.connection import connect_temporal
+from countersign.agent_client.payloads import PayloadSettings, data_converter
 from countersign.agent_client.translation import server_trouble
 from countersign.agent_core.deployment import AgentDeployment, load_agents
 from countersign.agent_core.errors import CountersignError
@@ -41,7 +42,7 @@ LOOK_FOR_LOST_S = 60.0
 """Between two looks for cycles that wait for a build whose workers are gone, if builds are versioned."""
 
 
-class WorkerSettings(BaseSettings):
+class WorkerSettings(PayloadSettings):
     """Serves agents: runs their sessions, models and tools for a Temporal server.
 
     Every flag can also be an environment variable, for instance COUNTERSIGN_TASK_QUEUE. The
@@ -194,7 +195,8 @@ async def serve(settings: WorkerSettings) -> None:
     """Serve until SIGTERM or SIGINT, then let running tools finish."""
     roots_of(settings.agents)
     deployments = load_agents(settings.agents)
-    client = await connect_temporal(settings.address, settings.namespace, settings.profile)
+    converter = data_converter(settings, worker=True)
+    client = await connect_temporal(settings.address, settings.namespace, settings.profile, data_converter=converter)
     await _check_namespace(client)
     missing = await register(client)
     if missing:
