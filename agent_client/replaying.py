@@ -21,6 +21,7 @@ from temporalio.worker import Replayer
 from temporalio.workflow import NondeterminismError
 
 from countersign.agent_client.errors import ClientError
+from countersign.agent_client.payloads import data_converter
 from countersign.agent_client.replay_findings import Finding, difference, nondeterminism, session_findings
 from countersign.agent_client.translation import described, translated
 from countersign.agent_core.deployment import load_agents
@@ -74,18 +75,22 @@ class Rehearsal:
 
     Args:
         modules: Agent modules, as for a worker.
-        data_converter: Of the client, with the codec and storage of the workers.
+        converter: As the workers', with their keys and storage; from the settings of `agent_client.payloads` if None.
         namespace: That the workflows believe they are in.
 
     Raises:
+        PayloadSettingsError: If a key or a store can't be used.
         AgentDefinitionError: If one can't be imported, built or policed: a worker would not start.
     """
 
-    def __init__(self, modules: Sequence[str], data_converter: DataConverter, namespace: str = "default") -> None:
+    def __init__(
+        self, modules: Sequence[str], converter: DataConverter | None = None, namespace: str = "default"
+    ) -> None:
         self._roots = frozenset(roots_of(modules))
         self.agents = load_agents(modules)
         self._runner = policed_runner(modules)
-        self._converter, self._namespace = data_converter, namespace
+        self._converter = data_converter(worker=True) if converter is None else converter
+        self._namespace = namespace
         # Temporal's core logs each nondeterminism to standard output, which belongs to the report.
         self._runtime = Runtime(telemetry=TelemetryConfig(logging=None, metrics=None))
         host.install(None, self.agents)  # Temporal gives a replay a queue name of its own

@@ -20,7 +20,6 @@ from temporalio.worker import (
     WorkflowOutboundInterceptor,
 )
 
-from countersign.agent_core.messages import Message
 from countersign.agent_core.session import SessionState
 from countersign.agent_core.wire import CYCLE_WORKFLOW, STEP_ACTIVITY, CycleOutcome, StepCall
 from countersign.workflows.cycle import AgentCycle
@@ -46,9 +45,9 @@ class ReplayedCycle(AgentCycle):
     """A cycle that does not fail on nondeterminism: Temporal's replayer would wait for its end for ever."""
 
     @workflow.run
-    async def run(self, given: dict[str, Any], *segments: list[Message]) -> CycleOutcome:
+    async def run(self, given: dict[str, Any], *contents: Any) -> CycleOutcome:
         """See `AgentCycle.run`."""
-        return await super().run(given, *segments)
+        return await super().run(given, *contents)
 
 
 REPLAYED_WORKFLOWS: tuple[type, ...] = (AgentSession, ReplayedCycle)

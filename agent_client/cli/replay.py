@@ -106,11 +106,9 @@ def _found(wanted: _Wanted, connection: Connection, as_json: bool, tell: Callabl
 
 
 async def _from_files(wanted: _Wanted, tell: Callable[[int], None]) -> _Found:
-    from temporalio.contrib.pydantic import pydantic_data_converter
-
     from countersign.agent_client.replaying import Rehearsal
 
-    return _Found(await _files(Rehearsal(_modules(wanted), pydantic_data_converter), wanted, tell))
+    return _Found(await _files(Rehearsal(_modules(wanted)), wanted, tell))
 
 
 async def _files(rehearsal: "Rehearsal", wanted: _Wanted, tell: Callable[[int], None]) -> "list[Replayed]":
@@ -127,7 +125,7 @@ async def _from_server(client: "AgentClient", wanted: _Wanted, tell: Callable[[i
     from countersign.agent_client.replaying import Rehearsal, with_cycles
 
     temporal = client.temporal
-    rehearsal = Rehearsal(_modules(wanted), temporal.data_converter, temporal.namespace)
+    rehearsal = Rehearsal(_modules(wanted), namespace=temporal.namespace)
     found = _Found(await _files(rehearsal, wanted, tell))
     count = 0
     async for session_id in _ids(client, wanted):

@@ -12,7 +12,7 @@ import pytest
 from temporalio.api.workflowservice.v1 import SetWorkerDeploymentCurrentVersionRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
-from tests.conftest import WorkerProcess
+from tests.conftest import Lab, WorkerProcess
 from tests.durable.test_waiting import questions
 
 BIN = Path(sysconfig.get_path("scripts"))
@@ -58,7 +58,7 @@ def runs() -> Agent:
 class Deployment:
     """Builds of one deployment on one queue."""
 
-    lab: object
+    lab: Lab
     client: Client
     name: str
     queue: str
