@@ -12,6 +12,7 @@ import pytest
 from temporalio.api.workflowservice.v1 import SetWorkerDeploymentCurrentVersionRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
+from tests.client.test_replay import replayed
 from tests.conftest import Lab, WorkerProcess
 from tests.durable.test_waiting import questions
 
@@ -63,14 +64,17 @@ class Deployment:
     name: str
     queue: str
 
-    def worker(self, build: str) -> WorkerProcess:
+    def worker(self, build: str, versioned: bool = True) -> WorkerProcess:
         """Start a worker of a build, with that build's policy."""
         self.lab.package("rolled", agents=POLICY.format(build=build))
-        flags = ("--deployment-name", self.name, "--build-id", build)
+        flags = ("--deployment-name", self.name, "--build-id", build) if versioned else ()
         return self.lab.worker("rolled.agents", self.queue, *flags)
 
     async def make_current(self, build: str) -> None:
-        """The server learns of a build by its first poll: until then it refuses."""
+        """Make a build current, or, with "", whatever is not versioned.
+
+        The server learns of a build by its first poll: until then it refuses.
+        """
         request = SetWorkerDeploymentCurrentVersionRequest(
             namespace=self.client.namespace, deployment_name=self.name, build_id=build
         )
@@ -125,18 +129,42 @@ async def test_waiting_sessions_follow_the_current_build_forward_and_back(lab, d
 
 
 async def test_a_cycle_that_runs_ends_on_the_build_on_which_it_began(lab, deployment):
-    """Its session's next cycle runs on the build that became current meanwhile."""
+    """Its session's next cycle runs on the build that became current; `countersign replay` knows of the pin."""
     first = deployment.worker("b1")
     await deployment.make_current("b1")
     session = await lab.start(first, "runs", str(lab.folder), handover_after_s=0)
     await began(lab)
     deployment.worker("b2")
+    code, found = await asyncio.to_thread(
+        replayed, lab.folder, "--session", session.id, "--address", lab.address, modules="rolled.agents"
+    )
+    assert (code, [finding["kind"] for one in found["replayed"] for finding in one["findings"]]) == (0, ["pinned"])
     await deployment.make_current("b2")
     go(lab)
     result = await session.result()
     assert result.message["content"][0]["text"] == "tool of b1, model of b2"
     cycles = [await deployment.build_of(f"{session.id}/cycle-{number}") for number in (1, 2)]
     assert cycles == ["b1", "b2"]
+
+
+async def test_sessions_move_to_versioned_builds_and_back(lab, deployment):
+    """Begun before anything was versioned, asked there, answered on a build; the other way round, too."""
+    go(lab)
+    plain = deployment.worker("plain", versioned=False)
+    there = await lab.start(plain, "asks", str(lab.folder))
+    [first] = await questions(there, 1)
+    plain.stop()
+    built = deployment.worker("b1")
+    await deployment.make_current("b1")
+    await there.answer((first.id, "y"))
+    assert (await there.result()).state == {"policy": "b1"}
+    back = await lab.start(built, "asks", str(lab.folder))
+    [second] = await questions(back, 1)
+    built.stop()
+    deployment.worker("plain-again", versioned=False)
+    await deployment.make_current("")
+    await back.answer((second.id, "y"))
+    assert (await back.result()).state == {"policy": "plain-again"}
 
 
 async def test_a_cycle_whose_build_is_gone_is_told_and_can_be_freed(lab, deployment):
