@@ -1,4 +1,4 @@
-"""Versioned builds on a real server: sessions follow the current build, cycles end on their own."""
+"""Deployments on a real server: sessions follow the current build, cycles end on their own."""
 
 import asyncio
 import json
@@ -192,6 +192,20 @@ async def test_a_cycle_whose_build_is_gone_is_told_and_can_be_freed(lab, deploym
     assert question.name == "unknown-outcome"
     await session.answer((question.id, {"result": "it had run"}))
     assert (await session.result()).message["content"][0]["text"] == "it had run, model of b2"
+
+
+async def test_an_unversioned_cycle_is_taken_over_by_other_code(lab, deployment):
+    """Code that asks for the same in the same order goes on in the middle of a cycle; the cut-off call is asked about."""
+    first = deployment.worker("b1", versioned=False)
+    session = await lab.start(first, "runs", str(lab.folder))
+    await began(lab)
+    first.stop()
+    deployment.worker("b2", versioned=False)
+    [question] = await questions(session, 1)
+    assert question.name == "unknown-outcome"
+    await session.answer((question.id, {"result": "it had run"}))
+    assert (await session.result()).message["content"][0]["text"] == "it had run, model of b2"
+    assert [line.event for line in await session.audit() if line.event == "cycle_failed"] == []
 
 
 def examined(lab, queue: str) -> dict[str, dict]:
