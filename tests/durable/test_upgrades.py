@@ -195,7 +195,7 @@ async def test_a_cycle_whose_build_is_gone_is_told_and_can_be_freed(lab, deploym
 
 
 async def test_an_unversioned_cycle_is_taken_over_by_other_code(lab, deployment):
-    """Code that asks for the same in the same order goes on in the middle of a cycle; the cut-off call is asked about."""
+    """Code that asks for the same in the same order goes on in mid-cycle; the call that was cut off is asked about."""
     first = deployment.worker("b1", versioned=False)
     session = await lab.start(first, "runs", str(lab.folder))
     await began(lab)
