@@ -4,6 +4,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from countersign.agent_core.conversation_managers import ConversationManager, NullConversationManager
 from countersign.agent_core.errors import AgentDefinitionError
 from countersign.agent_core.hooks.events import AgentInitializedEvent, HookEvent
 from countersign.agent_core.hooks.registry import HookProvider, HookRegistry
@@ -32,6 +33,7 @@ class Agent:
         interventions: Handlers, in the order in which they are asked.
         state: Initial `agent.state`; JSON.
         name: The agent's name.
+        conversation_manager: What goes when the conversation gets too long for the model; nothing does if None.
         callback_handler: Accepted for Strands' sake; there is no console output to switch off.
         session_manager: Accepted for Strands' sake, with a warning that it is not used: on a worker the session is
             the session manager.
@@ -51,6 +53,7 @@ class Agent:
         interventions: Sequence[InterventionHandler] = (),
         state: AgentState | JsonObject | None = None,
         name: str = "agent",
+        conversation_manager: ConversationManager | None = None,
         callback_handler: Callable[..., Any] | None = None,
         session_manager: Any = None,
     ) -> None:
@@ -74,8 +77,10 @@ class Agent:
                 "the session is the session manager",
                 stacklevel=2,
             )
+        self.conversation_manager = _checked_manager(conversation_manager)
         self.hooks = HookRegistry()
-        self._providers: list[object] = []
+        self.conversation_manager.register_hooks(self.hooks)
+        self._providers: list[object] = [self.conversation_manager]
         for hook in hooks or ():
             self._add(hook)
         register_handlers(self.interventions, self.hooks)
@@ -163,6 +168,15 @@ class Agent:
         if self._session is None:
             self._session = InProcessSession(self)
         return self._session
+
+
+def _checked_manager(given: ConversationManager | None) -> ConversationManager:
+    if given is not None and not isinstance(given, ConversationManager):
+        raise AgentDefinitionError(
+            f"conversation_manager must be one of countersign.agent.conversation_manager, or derived from its "
+            f"ConversationManager, not {given!r}"
+        )
+    return given or NullConversationManager()
 
 
 def _state(invocation_state: JsonObject | None, more: JsonObject) -> JsonObject:
