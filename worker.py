@@ -22,6 +22,7 @@ from countersign.agent_core.deployment import load_agents
 from countersign.agent_core.errors import CountersignError
 from countersign.agent_core.wire import WORKER_READY
 from countersign.serving.building import build_workers
+from countersign.serving.builds import watching
 from countersign.serving.checks import check_namespace, not_current, unserved_tools
 from countersign.serving.fleet_metrics import reporting
 from countersign.serving.health import Health, listening
@@ -68,6 +69,8 @@ async def serve(settings: WorkerSettings) -> None:
             await around.enter_async_context(worker)
         health.serving(client, workers)
         await _announce(client, settings, shares)
+        if settings.deployment is not None:
+            await around.enter_async_context(watching(client, shares, _say))
         await stop.wait()
         health.drain()
         _say(f"stopping; running tools get {settings.graceful_shutdown_s:g} s to finish")

@@ -125,6 +125,10 @@ class Agent:
         """Put back what `handlers_snapshot` took."""
         self._memory.restore(taken)
 
+    def unknown_handlers(self) -> list[str]:
+        """Hooks and handlers that were restored and that this agent does not have; what they remember is kept."""
+        return self._memory.unknown()
+
     def __call__(
         self,
         prompt: Any = None,
