@@ -14,12 +14,14 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from countersign.agent_client.dev_server import DevServer
 from tests.crash.file_server import FileServer
 from tests.crash.reference import TEXTS
 from tests.crash.runs import Run, server_run, worker_run
 
+from countersign.agent_client.dev_server import DevServer
+
 RunAt = Callable[[str], Awaitable[Run]]
+Say = Callable[[str], None]
 
 
 @dataclass
@@ -66,7 +68,7 @@ class Figures:
 
 def kind_of(point: str) -> str:
     """A point's kind: its name without the number and the subject, but activations by session and cycle."""
-    words = point.split(" #")[0].split(" ")
+    words = point.split(" #", maxsplit=1)[0].split(" ")
     subject = words[2].split("-")[0] if words[0] == "activation" else ""
     return " ".join([*words[:2], subject]).strip()
 
@@ -94,7 +96,7 @@ async def clean(address: str) -> Run:
     return run
 
 
-async def each(points: Sequence[str], figures: Figures, lanes: Sequence[RunAt], say: Callable[[str], None]) -> Figures:
+async def each(points: Sequence[str], figures: Figures, lanes: Sequence[RunAt], say: Say) -> Figures:
     """Run the session at each point, as many at once as there are lanes.
 
     Args:
@@ -118,13 +120,13 @@ async def each(points: Sequence[str], figures: Figures, lanes: Sequence[RunAt], 
     return figures
 
 
-async def workers_killed(points: Sequence[str], base: Run, address: str, lanes: int, say: Callable[[str], None]) -> Figures:
+async def workers_killed(points: Sequence[str], base: Run, address: str, lanes: int, say: Say) -> Figures:
     """The matrix with the worker killed."""
     figures = Figures("worker killed", base.report.transcript)
     return await each(points, figures, [lambda point: worker_run(address, point)] * lanes, say)
 
 
-async def servers_killed(points: Sequence[str], base: Run, lanes: int, say: Callable[[str], None]) -> Figures:
+async def servers_killed(points: Sequence[str], base: Run, lanes: int, say: Say) -> Figures:
     """The matrix with the server killed; each lane has a server of its own, and one session at a time."""
     figures = Figures("server killed", base.report.transcript)
     async with contextlib.AsyncExitStack() as stack:
@@ -141,8 +143,8 @@ async def run(options: argparse.Namespace) -> int:
     async with DevServer(leash=True) as server:
         base = await clean(server.address)
         points = [point for point in base.met if options.only in point][:: options.every]
-        print(f"{len(base.met)} points, {len(points)} of them taken; a clean run takes {base.seconds:.1f} s", flush=True)
         say = functools.partial(print, flush=True)
+        say(f"{len(base.met)} points, {len(points)} of them taken; a clean run takes {base.seconds:.1f} s")
         done = []
         if options.kill in ("worker", "both"):
             done.append(await workers_killed(points, base, server.address, options.lanes, say))

@@ -27,6 +27,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from temporalio import activity
 from temporalio.bridge.worker import Worker as Bridge
 
 from countersign.activities import tool as tool_room
@@ -141,6 +142,6 @@ def _watch_marks() -> None:
 
     async def marked() -> None:
         await mark()
-        hit("activity marked", tool_room.activity.info().activity_type)
+        hit("activity marked", activity.info().activity_type)
 
     tool_room._mark = marked

@@ -11,9 +11,10 @@ from dataclasses import dataclass, field
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
+from tests.crash.points import Trap, set_trap
+
 from countersign.agent_core.wire import WORKER_READY
 from countersign.worker import WorkerSettings, serve
-from tests.crash.points import Trap, set_trap
 
 AGENTS = "crashlab.agents"
 AGENTS_PATH = Path(__file__).parent

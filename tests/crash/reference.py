@@ -9,8 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeVar
 
-from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client
+from tests.crash.histories import failed_tasks
 
 from countersign.agent_client import AgentClient, SessionHandle
 from countersign.agent_client.errors import ConnectionFailedError, NoReplyError, NoWorkerError
@@ -125,12 +125,12 @@ class Operator:
         else:
             answer, channel = ANSWERS[label], CHANNELS[label]
         pair = (question.id, answer)
+        send: dict[str, Callable[..., Awaitable[Any]]]
         send = {"update": self._session.answer, "invoke": self._session.invoke, "signal": self._session.respond}
         await patiently(lambda: send[channel](pair))
         self._report.acknowledged.append(pair)
         while any(found.id == question.id for found in await patiently(self._session.interrupts)):
             await asyncio.sleep(0.05)  # a signal is acknowledged before it is handled
-
 
 
 async def patiently(call: Callable[[], Awaitable[T]]) -> T:
@@ -167,7 +167,7 @@ async def examine(client: Client, session: SessionHandle, effects: Effects, repo
     again = Counter(asked.values()) - ASKED
     report.faults += [f"asked again: {name}" for name in again if name != UNKNOWN]
     settled = {question for question, _ in answered}
-    report.faults += [f"never answered: {name} {question}" for question, name in asked.items() if question not in settled]
+    report.faults += [f"never answered: {asked[question]} {question}" for question in asked if question not in settled]
     report.faults += [f"workflow task failed: {which}" for which in failed]
 
 
@@ -183,32 +183,3 @@ def shown(message: Message) -> Any:
         else:
             found.append(block.get("text", ""))
     return message["role"], found
-
-
-async def failed_tasks(client: Client, session_id: str) -> list[str]:
-    """Failed workflow tasks in all runs of a session and its cycles: "<workflow>: <cause>"."""
-    found: list[str] = []
-    run: str | None = None
-    while True:
-        events = await _events(client, session_id, run)
-        found += _failures(session_id, events)
-        for event in events:
-            if event.HasField("child_workflow_execution_started_event_attributes"):
-                child = event.child_workflow_execution_started_event_attributes.workflow_execution
-                found += _failures(child.workflow_id, await _events(client, child.workflow_id, child.run_id))
-        run = events[0].workflow_execution_started_event_attributes.continued_execution_run_id or None
-        if run is None:
-            return found
-
-
-async def _events(client: Client, workflow_id: str, run: str | None) -> list[Any]:
-    handle = client.get_workflow_handle(workflow_id, run_id=run)
-    return [event async for event in handle.fetch_history_events()]
-
-
-def _failures(workflow_id: str, events: list[Any]) -> list[str]:
-    return [
-        f"{workflow_id}: {event.workflow_task_failed_event_attributes.failure.message}"
-        for event in events
-        if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED
-    ]

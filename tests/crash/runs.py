@@ -11,7 +11,6 @@ from pathlib import Path
 
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
-
 from tests.crash.file_server import FileServer
 from tests.crash.points import Trap
 from tests.crash.processes import Worker

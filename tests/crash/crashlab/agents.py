@@ -8,12 +8,13 @@ import time
 from contextlib import closing
 from typing import Any
 
+from tests.crash.points import hit
+
 from countersign import Agent, ScriptedModel, ToolContext, durable, step, tool
 from countersign.hooks import BeforeToolCallEvent, BeforeToolsEvent, HookProvider, HookRegistry
 from countersign.interventions import Deny, InterventionHandler, Proceed
 from countersign.models import Scene, calls
 from countersign.vended_interventions.hitl import HumanInTheLoop, LLMClassifierConfig
-from tests.crash.points import hit
 
 FILE = "CRASH_EFFECTS"
 """Environment variable with the SQLite file."""
