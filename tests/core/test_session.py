@@ -116,7 +116,9 @@ def test_a_stop_while_hooks_decide_begins_no_call():
     it = driven(1, 2, log=log, hooks=()).prompt()
 
     def stop_here(event: BeforeToolCallEvent):
-        current_effects.get().stop_requested = True
+        effects = current_effects.get()
+        assert isinstance(effects, StillEffects)
+        effects.stop_requested = True
 
     it.agent.add_hook(stop_here, BeforeToolCallEvent)
     given = it.session.next_cycle(it.now)

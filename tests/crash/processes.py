@@ -36,7 +36,7 @@ class Worker:
         folder: For its log.
         effects: The SQLite file that its tools write to.
         trap: Where it dies.
-        flags: More flags of the worker.
+        name: Tells workers of one queue apart.
     """
 
     address: str
@@ -44,13 +44,13 @@ class Worker:
     folder: Path
     effects: Path
     trap: Trap | None = None
-    flags: tuple[str, ...] = ()
+    name: str = ""
     process: BaseProcess | None = field(default=None, repr=False)
 
     @property
     def log(self) -> Path:
         """What it says."""
-        return self.folder / f"worker-{self.queue}.log"
+        return self.folder / f"worker-{self.queue}{self.name}.log"
 
     async def start(self) -> None:
         """Start it; returns when it polls, or has died.
@@ -70,7 +70,7 @@ class Worker:
 
     def _command(self) -> list[str]:
         command = ["worker.py", "--agents", AGENTS, "--address", self.address, "--task-queue", self.queue]
-        return [*command, "--sticky-timeout-s", "1", "--graceful-shutdown-s", "2", *self.flags]
+        return [*command, "--sticky-timeout-s", "1", "--graceful-shutdown-s", "2"]
 
     @property
     def alive(self) -> bool:

@@ -56,12 +56,19 @@ class Effects:
         with closing(sqlite3.connect(path)) as file:
             file.execute("PRAGMA journal_mode=WAL")
             file.execute("CREATE TABLE IF NOT EXISTS effects (label TEXT NOT NULL)")
+            file.execute("CREATE INDEX IF NOT EXISTS by_label ON effects (label)")
             file.commit()
 
     def counts(self) -> Counter[str]:
         """How often each effect has happened."""
         with closing(sqlite3.connect(self.path, timeout=30)) as file:
             return Counter(label for (label,) in file.execute("SELECT label FROM effects"))
+
+    def counts_of(self, label: str) -> int:
+        """How often one effect has happened."""
+        with closing(sqlite3.connect(self.path, timeout=30)) as file:
+            found = file.execute("SELECT count(*) FROM effects WHERE label = ?", (label,)).fetchone()
+        return int(found[0])
 
 
 @dataclass
@@ -118,7 +125,7 @@ class Operator:
     async def _answer(self, question: Question) -> None:
         label = label_of(question)
         if question.name == UNKNOWN:
-            ran = self._effects.counts()[label] > 0
+            ran = self._effects.counts_of(label) > 0
             self._report.unknown.append(label)
             answer: Any = {"result": TEXTS[label]} if ran else "retry"
             channel = "update"
