@@ -147,7 +147,9 @@ class ToolPhase:
 
     def _finish_rest(self, text: str) -> None:
         for index in self._unfinished():
-            self._finish(index, not_run(self._uses[index]["toolUseId"], text, self._pending.executions.get(index, 0)))
+            doubt = self._pending.unknown.get(index)
+            known = text if doubt is None else f"This call may have run; its outcome is unknown: {doubt}"
+            self._finish(index, not_run(self._uses[index]["toolUseId"], known, self._pending.executions.get(index, 0)))
 
     async def _add_results(self) -> None:
         message = results_message(self._pending.results[index] for index in range(len(self._uses)))
@@ -227,6 +229,9 @@ class ToolPhase:
             runs: list[Run] = []
             for index in again:
                 await self._decide(index, runs)
+            if self._context.effects.stop_requested:  # it came while a hook waited: what has not begun does not begin
+                self._finish_rest(STOPPED_TEXT)
+                return
             again = await self._execute(runs)
 
     def _waits_in_body(self, index: int) -> bool:
