@@ -128,6 +128,6 @@ class GuardedStore(StorageDriver):
 
 
 def _cause(error: BaseException) -> str:
-    """An error with what caused it, in one line."""
-    inner = error.__cause__
-    return f"{type(error).__name__}: {error}" + (f": {inner}" if inner is not None else "")
+    """What went wrong at the bottom, in one line: the SDK's drivers wrap it in an error that names the blob only."""
+    found = error.__cause__ or error
+    return " ".join(f"{type(found).__name__}: {found}".split())[:500]
