@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import os
+import subprocess
 import uuid
 from pathlib import Path
 
@@ -14,7 +15,7 @@ from temporalio.api.workflowservice.v1 import (
     ListWorkflowExecutionsRequest,
 )
 from temporalio.client import Client
-from tests.durable.test_waiting import questions
+from tests.durable.test_waiting import BIN, questions
 
 from countersign.agent_client import AgentRunError
 from countersign.agent_client.payloads.errors import DecryptionError
@@ -110,9 +111,20 @@ async def test_a_worker_without_the_key_loses_nothing(lab, client, keys, monkeyp
     assert "encrypted with key 'k1'" in await failed_task(client, session.id)
     with pytest.raises(DecryptionError, match="COUNTERSIGN_ENCRYPTION_KEYS"):
         await ignorant_client.session(session.id).summary()
-    ignorant.kill()
+    for words in (["show", session.id], ["list"]):
+        assert "COUNTERSIGN_ENCRYPTION_KEYS" in complaint(*words, "--address", lab.address)
+    ignorant.stop()
     lab.worker(queue=ignorant.queue)
     assert SECRET in str((await session.result()).message)
+
+
+def complaint(*words: str) -> str:
+    """What the command says where no key is; one line."""
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("COUNTERSIGN_")}
+    command = [str(BIN / "countersign"), *words]
+    ended = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 1 and len(ended.stderr.splitlines()) == 1, ended.stderr
+    return ended.stderr
 
 
 async def failed_task(client: Client, session_id: str) -> str:

@@ -6,6 +6,8 @@ import pytest
 from temporalio.api.common.v1 import Payload
 from temporalio.client import WorkflowFailureError
 from temporalio.common import RawValue
+from temporalio.exceptions import ApplicationError
+from tests.conftest import WorkerProcess
 from tests.durable.test_intake import failed_tasks, plain, signal
 from tests.durable.test_waiting import questions
 
@@ -29,11 +31,14 @@ UNDECODABLE = {
 }
 
 
-@pytest.fixture
-def worker(lab, monkeypatch):
+@pytest.fixture(scope="module")
+def worker(temporal_server, tmp_path_factory):
     """A worker with a file store."""
-    monkeypatch.setenv("COUNTERSIGN_STORAGE", f"file://{lab.folder}/store")
-    return lab.worker()
+    folder = tmp_path_factory.mktemp("undecodable")
+    storage = f"file://{folder}/store"
+    running = WorkerProcess(temporal_server, "lab.agents", folder, None, "--storage", storage).start()
+    yield running
+    running.kill()
 
 
 async def test_a_start_that_can_not_be_decoded_is_refused(worker, client):
@@ -44,8 +49,9 @@ async def test_a_start_that_can_not_be_decoded_is_refused(worker, client):
         )
         with pytest.raises(WorkflowFailureError) as failed:
             await handle.result()
-        assert failed.value.cause.type == "InvalidStart", name
-        assert "can't be decoded" in str(failed.value.cause), name
+        cause = failed.value.cause
+        assert isinstance(cause, ApplicationError) and cause.type == "InvalidStart", name
+        assert "can't be decoded" in cause.message, name
         assert await failed_tasks(client, handle.id) == 0, name
 
 
