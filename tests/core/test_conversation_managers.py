@@ -174,6 +174,13 @@ class Own(ConversationManager):
         self._work(agent)
 
 
+class Unmade(Own):
+    """One that forgets its base class."""
+
+    def __init__(self):
+        pass
+
+
 def _orphan(agent):
     agent.messages = [m for m in agent.messages if not tool_uses(m)]
 
@@ -248,6 +255,7 @@ def test_a_manager_that_makes_nothing_smaller_is_stopped():
         (lambda: SlidingWindowConversationManager(proactive_compression=True), "proactive_compression"),
         (lambda: SummarizingConversationManager(on_error="ignore"), "on_error"),
         (lambda: Agent(ScriptedModel([]), conversation_manager="sliding"), "conversation_manager"),
+        (lambda: Agent(ScriptedModel([]), conversation_manager=Unmade()), r"Unmade.__init__ does not call super"),
     ],
 )
 def test_arguments_that_cant_be_used_are_refused(make, words):
