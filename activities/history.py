@@ -129,4 +129,5 @@ async def _read(client: Client, event: HistoryEvent, scheduled: dict[int, _Sched
         item.result, item.done = (values[0] if values else None), True
     elif event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_FAILED:
         failed = event.activity_task_failed_event_attributes
-        scheduled[failed.scheduled_event_id].failure = f"({failed.failure.message})"
+        error = await client.data_converter.decode_failure(failed.failure)  # with encryption, its words are hidden
+        scheduled[failed.scheduled_event_id].failure = f"({error})"

@@ -7,7 +7,7 @@ from typing import Literal
 
 from countersign.agent_client.builds import LostBuild
 from countersign.agent_client.moments import span
-from countersign.agent_client.shell import how_to_start, word
+from countersign.agent_client.shell import how_to_run_tools, how_to_start, word
 from countersign.agent_client.workers import POLL_LASTS, Poller
 
 Level = Literal["ok", "warning", "failure"]
@@ -106,6 +106,25 @@ def pollers_check(kind: str, queue: str, pollers: Sequence[Poller], now: datetim
     if age > POLL_LASTS:
         return Check(name, "failure", found, f"it has gone, it seems; {how_to_start(queue)}")
     return Check(name, "ok", found)
+
+
+def calls_check(task_queue: str, tools: Sequence[str], oldest: timedelta, pollers: Sequence[Poller]) -> Check:
+    """Calls that wait on a tool's own queue, and whether anybody is there to take them.
+
+    Args:
+        task_queue: The tools' queue.
+        tools: The tool of each call that waits.
+        oldest: For how long the oldest waits.
+        pollers: Who asked for that queue's activities lately.
+    """
+    count = len(tools)
+    found = (
+        f"{count} call{'s' if count > 1 else ''} ({', '.join(sorted(set(tools)))}) on task queue {task_queue!r}, "
+        f"the oldest for {span(oldest)}"
+    )
+    if pollers:
+        return Check("calls that wait", "ok", f"{found}; {len(pollers)} seen polling lately")
+    return Check("calls that wait", "failure", f"{found}, and no worker polls it", how_to_run_tools(task_queue))
 
 
 def waiting_check(queue: str, running: int, waiting: int, answered: bool | None) -> Check:

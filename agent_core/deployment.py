@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from countersign.agent_core.agent import Agent
 from countersign.agent_core.durable import durable_agents
+from countersign.agent_core.effects import on_a_worker
 from countersign.agent_core.errors import AgentDefinitionError
 from countersign.agent_core.steps import STEP_MARK, StepInfo
 
@@ -72,10 +73,13 @@ def load_agents(modules: Sequence[str]) -> dict[str, AgentDeployment]:
 
 
 def _template(name: str, factory: Callable[[], Agent]) -> Agent:
+    token = on_a_worker.set(True)
     try:
         agent = factory()
     except Exception as error:
         raise AgentDefinitionError(f"the factory of agent {name!r} raised {type(error).__name__}: {error}") from error
+    finally:
+        on_a_worker.reset(token)
     if not isinstance(agent, Agent):
         raise AgentDefinitionError(f"the factory of agent {name!r} returned {agent!r} instead of an Agent")
     if agent.model is None:

@@ -39,6 +39,12 @@ SEARCH_PENDING = "CountersignPending"
 SEARCH_APPROVERS = "CountersignApprovers"
 SEARCH_DEADLINE = "CountersignDeadline"
 
+INVOKING = "invoking"
+"""The heartbeat that a tool's activity has recorded before it begins to run the tool."""
+
+NOT_RUN = "it has not run: "
+"""Begins the detail of an outcome "unknown" if nobody has run the call so far, and a person says what now."""
+
 WORKER_READY = "countersign worker ready: agents "
 """Begins the line on standard error with which a worker says that it serves: their names follow, then "; " and more."""
 
@@ -306,7 +312,8 @@ class ToolOutcome(Wire):
 
     result         it ran; `result` holds what the model gets (error status if it raised)
     interrupt      its body asks; `ask` holds the question
-    unknown        it may have run and nobody knows; `detail` says what is known
+    unknown        a person must say what now: it may have run and nobody knows, or (`detail` begins with
+                   NOT_RUN) nobody has run it; `detail` says what is known
     never_started  it surely did not run; `detail` says why
     """
 

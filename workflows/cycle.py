@@ -16,6 +16,7 @@ from countersign.agent_core.agent import Agent
 from countersign.agent_core.conversation import Conversation, unpacked
 from countersign.agent_core.cycle import run_cycle
 from countersign.agent_core.durable import durable_agents
+from countersign.agent_core.effects import on_a_worker
 from countersign.agent_core.errors import AgentDefinitionError, PayloadTooLargeError
 from countersign.agent_core.json_values import json_size
 from countersign.agent_core.wire import (
@@ -71,6 +72,7 @@ class AgentCycle:
         Raises:
             ApplicationError: If it is not the child of a session, or the input can't be read.
         """
+        on_a_worker.set(True)  # for all that runs in this workflow
         parent, info = workflow.info().parent, workflow.info()
         if parent is None or not info.workflow_id.startswith(f"{parent.workflow_id}/cycle-"):
             raise ApplicationError(

@@ -8,7 +8,7 @@ from typing import Any
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError, TimeoutType, is_cancelled_exception
 
 from countersign.agent_core import errors
 from countersign.agent_core.conversation import Conversation, packed
@@ -16,11 +16,14 @@ from countersign.agent_core.json_values import check_json, json_size
 from countersign.agent_core.messages import Message, error_result
 from countersign.agent_core.models import FIRST_RETRY_S, LONGEST_RETRY_S, MODEL_ATTEMPTS
 from countersign.agent_core.steps import StepInfo
+from countersign.agent_core.tools import Tool
 from countersign.agent_core.wire import (
+    INVOKING,
     MAX_ARGUMENTS_BYTES,
     MAX_TASK_BYTES,
     MAX_VALUE_BYTES,
     MODEL_ACTIVITY,
+    NOT_RUN,
     STEP_ACTIVITY,
     CycleInput,
     ModelCall,
@@ -49,6 +52,9 @@ TOOL_RETRY = RetryPolicy(
     maximum_attempts=0,  # the activity itself tells a safe repetition from a call that may have run
     non_retryable_error_types=["NotFoundError"],
 )
+
+TOOL_QUEUE_TIMEOUT = timedelta(minutes=10)
+"""How long a call waits for a worker of its tool's own queue before a person is asked."""
 
 STEP_HEARTBEAT = timedelta(seconds=10)
 STEP_RETRY = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_attempts=5)
@@ -128,27 +134,30 @@ class DurableEffects:
                 f"the input of {call.tool} with the agent's state", size, MAX_VALUE_BYTES
             )
             return ToolOutcome(kind="never_started", detail=f"{type(error).__name__}: {error}")
-        run = workflow.info().original_execution_run_id
+        run, tool = workflow.info().original_execution_run_id, self._tool(call)
+        queue = tool.queue if tool else None
+        wait = ((tool.queue_timeout if tool else None) or TOOL_QUEUE_TIMEOUT) if queue else None
         try:
             outcome: ToolOutcome = await workflow.execute_activity(
                 call.tool,
                 call.model_copy(update={"run": run}),
                 result_type=ToolOutcome,
-                start_to_close_timeout=self._timeout(call),
+                task_queue=queue,
+                schedule_to_start_timeout=wait,
+                start_to_close_timeout=(tool.timeout if tool else None) or TOOL_TIMEOUT,
                 heartbeat_timeout=TOOL_HEARTBEAT,
                 retry_policy=TOOL_RETRY,
-                summary=f"cycle {call.cycle} · call {call.index + 1}",
+                summary=f"cycle {call.cycle} · call {call.index + 1}" + (f" · queue {queue}" if queue else ""),
             )
             return outcome
         except ActivityError as error:
             if is_cancelled_exception(error):
                 raise asyncio.CancelledError from error  # not an error of the turn: the cycle itself is being ended
-            return _failed_call(call, error)
+            return _failed_call(call, error, queue, wait)
 
-    def _timeout(self, call: ToolCall) -> timedelta:
+    def _tool(self, call: ToolCall) -> Tool | None:
         deployment = host.deployments(workflow.info().task_queue).get(call.agent)
-        tool = deployment.template.tool_registry.get(call.tool) if deployment else None
-        return (tool.timeout if tool else None) or TOOL_TIMEOUT
+        return deployment.template.tool_registry.get(call.tool) if deployment else None
 
     def _affordable(self, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
         """The outcome, without its result if the batch's results together weigh too much."""
@@ -186,9 +195,14 @@ class DurableEffects:
             raise _named(error) from error
 
 
-def _failed_call(call: ToolCall, error: ActivityError) -> ToolOutcome:
+def _failed_call(call: ToolCall, error: ActivityError, queue: str | None, wait: timedelta | None) -> ToolOutcome:
     """What a failed tool activity says of the call: never an error of the tool, which travels as a result."""
     cause = error.cause
+    if isinstance(cause, TimeoutError) and cause.type == TimeoutType.SCHEDULE_TO_START:
+        # Once it has timed out, the server gives it to no worker any more. An attempt before it may have begun.
+        waited = f"no worker of task queue {queue!r} took the call within {wait.total_seconds() if wait else 0:g} s"
+        begun = INVOKING in cause.last_heartbeat_details
+        return ToolOutcome(kind="unknown", detail=waited if begun else f"{NOT_RUN}{waited}")
     if isinstance(cause, ApplicationError) and cause.type == "NotFoundError":
         # Surely not started on a first attempt, but the attempt can't be seen from here.
         return ToolOutcome(kind="unknown", detail=f"no worker on this queue has the tool {call.tool!r}")

@@ -72,7 +72,7 @@ class AgentSession:
         self._woken = False
         self._child: workflow.ChildWorkflowHandle[Any, CycleOutcome] | None = None
         self._publisher = Publisher(self._session)
-        self._updates = Updates(self._session, self._wake)
+        self._updates = Updates(self._session, self._wake, self._publisher.metering.refused)
 
     @workflow.run
     async def run(self, start: RawValue | None = None, *rest: Any) -> SessionResult:
@@ -148,6 +148,7 @@ class AgentSession:
 
     def _wake(self) -> None:
         self._woken = True
+        self._publisher.metering.measure()
         if self._child is not None:  # nothing is published until the cycle ends
             self._publisher.describe()
 
@@ -234,6 +235,7 @@ class AgentSession:
         """Start a new run with everything that this one holds; waiting invokes are told to ask there."""
         self._updates.move()
         await workflow.wait_condition(workflow.all_handlers_finished)
+        self._publisher.metering.measure()
         state = self._session.state
         argument = {"continued": {**state.model_dump(mode="json", exclude={"segments"}), "segments": []}}
         # One value holds 2 MB at most; the sealed segments travel beside it.

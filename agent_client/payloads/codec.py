@@ -4,7 +4,6 @@ What is not a value is left alone in both directions: a reference to a stored va
 this codec already. So a payload that an activity has encoded by hand may be passed on as a `RawValue`.
 """
 
-import re
 from collections.abc import Sequence
 from typing import Self
 
@@ -20,11 +19,11 @@ from temporalio.converter import (
 from countersign.agent_client.payloads.compression import COMPRESSED, compressed, unpacked
 from countersign.agent_client.payloads.encryption import ENCRYPTED, decrypted, encrypted
 from countersign.agent_client.payloads.keys import KeyRing
+from countersign.agent_client.payloads.owners import session_of
 from countersign.agent_client.payloads.references import is_reference
 from countersign.agent_client.payloads.unreadable import UNREADABLE
 
 COMPRESS_FROM_BYTES = 16 * 1024
-_CYCLE_ID = re.compile(r".+/cycle-\d+")
 _DONE = {COMPRESSED, ENCRYPTED, UNREADABLE}
 
 
@@ -34,16 +33,16 @@ class OurCodec(PayloadCodec, WithSerializationContext):
     Args:
         keys: Empty to encrypt nothing; what is encrypted then fails by name.
         compress: Whether to compress at all.
-        own: Whether the payloads at hand are read by our workers only.
+        own: Whether the payloads at hand are read by our workers only; so is what an activity encodes by hand.
     """
 
-    def __init__(self, keys: KeyRing, *, compress: bool, own: bool = False) -> None:
+    def __init__(self, keys: KeyRing, *, compress: bool, own: bool = True) -> None:
         self._keys, self._compress, self._own = keys, compress, own
 
     def with_context(self, context: SerializationContext) -> Self:
         """See temporalio."""
         own = isinstance(context, ActivitySerializationContext) or (
-            isinstance(context, WorkflowSerializationContext) and bool(_CYCLE_ID.fullmatch(context.workflow_id))
+            isinstance(context, WorkflowSerializationContext) and session_of(context.workflow_id) != context.workflow_id
         )
         return self if own == self._own else type(self)(self._keys, compress=self._compress, own=own)
 

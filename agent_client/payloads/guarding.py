@@ -5,17 +5,16 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 
-from temporalio import activity
 from temporalio.api.common.v1 import Payload
 from temporalio.converter import (
     StorageDriver,
     StorageDriverClaim,
     StorageDriverRetrieveContext,
     StorageDriverStoreContext,
-    StorageDriverWorkflowInfo,
 )
 
 from countersign.agent_client.payloads.errors import StorageError
+from countersign.agent_client.payloads.owners import owned
 from countersign.agent_client.payloads.unreadable import unreadable
 
 AGAIN = "the task is tried again until then, and nothing is lost"
@@ -90,7 +89,7 @@ class GuardedStore(StorageDriver):
             StorageError: If the store does not take them.
         """
         try:
-            claims = await self._inner.store(_owned(context), payloads)
+            claims = await self._inner.store(owned(context), payloads)
         except Exception as error:  # of whatever client the driver uses
             raise StorageError(
                 f"{len(payloads)} value(s) can't be stored in {self._place} ({_cause(error)}); "
@@ -128,22 +127,7 @@ class GuardedStore(StorageDriver):
         return payload
 
 
-def _owned(context: StorageDriverStoreContext) -> StorageDriverStoreContext:
-    """The context, with the activity's workflow as the owner of what an activity encodes by hand.
-
-    Buckets group blobs by their owner, so that a run's blobs can be deleted with it.
-    """
-    if context.target is not None or not activity.in_activity():
-        return context
-    info = activity.info()
-    return StorageDriverStoreContext(
-        StorageDriverWorkflowInfo(
-            namespace=info.namespace, id=info.workflow_id, run_id=info.workflow_run_id, type=info.workflow_type
-        )
-    )
-
-
 def _cause(error: BaseException) -> str:
-    """An error with what caused it, in one line."""
-    inner = error.__cause__
-    return f"{type(error).__name__}: {error}" + (f": {inner}" if inner is not None else "")
+    """What went wrong at the bottom, in one line: the SDK's drivers wrap it in an error that names the blob only."""
+    found = error.__cause__ or error
+    return " ".join(f"{type(found).__name__}: {found}".split())[:500]

@@ -10,16 +10,15 @@ from temporalio.converter import (
     StorageDriverClaim,
     StorageDriverRetrieveContext,
     StorageDriverSelectContext,
-    StorageDriverWorkflowInfo,
 )
 
 from countersign.agent_client.payloads import buckets, file_store
 from countersign.agent_client.payloads.errors import StorageError
 from countersign.agent_client.payloads.file_store import FileStore
 from countersign.agent_client.payloads.guarding import AGAIN, BlobCache, ClaimCheck, GuardedStore
+from countersign.agent_client.payloads.owners import is_own
 from countersign.agent_client.payloads.references import TolerantStorage, UnknownDriver
 from countersign.agent_client.payloads.settings import FORMS, Location, PayloadSettings, Scheme
-from countersign.agent_core.wire import CYCLE_WORKFLOW
 
 OWN_BYTES = 16 * 1024
 """From this size on, values that only our workers read are stored outside."""
@@ -54,18 +53,6 @@ def external_storage(settings: PayloadSettings) -> ExternalStorage:
         return writer if payload.ByteSize() >= (OWN_BYTES if is_own(context.target) else shared_bytes) else None
 
     return TolerantStorage(list(drivers.values()), driver_selector=selected, payload_size_threshold=BY_HAND_BYTES)
-
-
-def is_own(target: Any) -> bool:
-    """True if only our own workers read what is sent to this target.
-
-    Those are the cycles, with the inputs and results of their activities, and the result of a cycle. The SDK
-    gives that its parent's run but no type, while what clients send to a session bears no run unless they insist
-    on one.
-    """
-    if not isinstance(target, StorageDriverWorkflowInfo):
-        return True  # an activity by itself
-    return target.type == CYCLE_WORKFLOW or (target.type is None and target.run_id is not None)
 
 
 def _driver(scheme: Scheme, places: list[Location], cache: BlobCache) -> StorageDriver:

@@ -17,7 +17,7 @@ from countersign.agent_core.interrupts import as_interrupt
 from countersign.agent_core.messages import (
     Message,
     assistant_text,
-    error_result,
+    not_run,
     results_message,
     tool_uses,
     user_message,
@@ -135,7 +135,7 @@ class _Cycle:
             outcome.pending = end.pending
             return outcome
         if end.kind == "cancelled":
-            return await self._say_and_end("cancelled", STOPPED_TEXT)
+            return await self._say_and_end("cancelled", self._context.agent.cancellation.words(STOPPED_TEXT))
         if end.end_turn is not None:
             message: Message = {"role": "assistant", "content": end.end_turn}
             await self._context.add_message(message)
@@ -172,7 +172,10 @@ class _Cycle:
             return
         pending, self._pending = self._pending, None
         uses = tool_uses(pending.message)
-        results = [pending.results.get(i) or error_result(use["toolUseId"], text) for i, use in enumerate(uses)]
+        results = [
+            pending.results.get(i) or not_run(use["toolUseId"], text, pending.executions.get(i, 0))
+            for i, use in enumerate(uses)
+        ]
         self._context.agent.messages.append(results_message(results))
 
     def _limit(self) -> str | None:
