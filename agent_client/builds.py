@@ -9,7 +9,6 @@ from temporalio.api.workflowservice.v1 import DescribeWorkerDeploymentRequest
 from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
 
-from countersign.agent_client.listing import quoted
 from countersign.agent_client.shell import word
 from countersign.agent_client.workers import POLL_LASTS, pollers
 from countersign.agent_core.wire import CYCLE_WORKFLOW
@@ -58,11 +57,17 @@ class LostBuild:
 
 def pinned_query(task_queue: str, version: str = "") -> str:
     """Temporal's query for open cycles of a queue that are pinned to a build; to any build if it is ""."""
+    # Double quotes: such a query can be pasted into a shell between single ones.
     query = (
-        f"WorkflowType = '{CYCLE_WORKFLOW}' AND ExecutionStatus = 'Running' AND TaskQueue = '{quoted(task_queue)}' "
-        "AND TemporalWorkflowVersioningBehavior = 'Pinned'"
+        f'WorkflowType = "{CYCLE_WORKFLOW}" AND ExecutionStatus = "Running" AND TaskQueue = {_text(task_queue)} '
+        'AND TemporalWorkflowVersioningBehavior = "Pinned"'
     )
-    return f"{query} AND TemporalWorkerDeploymentVersion = '{quoted(version)}'" if version else query
+    return f"{query} AND TemporalWorkerDeploymentVersion = {_text(version)}" if version else query
+
+
+def _text(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
 
 
 async def current_build(temporal: Client, deployment: str) -> str:

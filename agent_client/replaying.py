@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from google.protobuf.json_format import ParseError
 from temporalio.api.enums.v1 import EventType, VersioningBehavior
 from temporalio.client import Client, WorkflowExecutionDescription, WorkflowHistory
 from temporalio.converter import DataConverter
@@ -193,15 +192,16 @@ def read_history(file: Path) -> WorkflowHistory:
     """
     try:
         given: JsonObject = json.loads(file.read_text())
-        history = WorkflowHistory.from_json("unknown", given)
-        kind_of(history)
-    except (OSError, ValueError, ParseError, TypeError, KeyError, AttributeError) as error:
+        events = WorkflowHistory.from_json("unknown", given).events
+    except Exception as error:  # whatever protobuf makes of JSON that is none of its own
         raise ClientError(
             f"{file} can't be read as a history ({type(error).__name__}: {error}); write one with: "
             "temporal workflow show --workflow-id ID --output json"
         ) from error
-    first = history.events[0].workflow_execution_started_event_attributes
-    return WorkflowHistory(first.workflow_id or file.stem, history.events)
+    first = events[0].workflow_execution_started_event_attributes if events else None
+    history = WorkflowHistory((first and first.workflow_id) or file.stem, events)
+    kind_of(history)
+    return history
 
 
 async def with_cycles(temporal: Client, rehearsal: Rehearsal, session_id: str) -> AsyncIterator[Replayed]:

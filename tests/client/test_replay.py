@@ -10,7 +10,9 @@ from pathlib import Path
 import pytest
 from tests.support.shop import AFTER, BEFORE, CHANGES, HARMLESS, SHOP, agent
 
+from countersign.agent_client.errors import ClientError
 from countersign.agent_client.replay_findings import difference
+from countersign.agent_client.replaying import read_history
 from countersign.workflows.replayed import Started
 
 ROOT = Path(__file__).parents[2]
@@ -106,6 +108,23 @@ def test_code_that_no_worker_could_serve_breaks_everything(tmp_path):
     code, found = replayed(tmp_path, "--history", "unused.json")
     assert code == 1
     assert "nothing_of_that_name" in found["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("no JSON", "can't be read as a history (JSONDecodeError"),
+        ('{"events": [{"eventId": "x"}]}', "can't be read as a history (ParseError"),
+        ('{"events": []}', "is of workflow type ''"),
+    ],
+)
+def test_a_file_that_is_no_history_is_named(tmp_path, text, said):
+    """With the file, and the command that writes one."""
+    file = tmp_path / "ada.json"
+    file.write_text(text)
+    with pytest.raises(ClientError, match="ada") as raised:
+        read_history(file)
+    assert said in str(raised.value)
 
 
 @pytest.mark.parametrize(
