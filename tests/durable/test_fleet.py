@@ -85,13 +85,13 @@ async def test_each_agent_is_served_on_its_own_queue(lab, tool_queue):
     lab.worker("lab.fleet", base, "--queue-per-agent")
     client = await AgentClient.connect(lab.address, task_queue=base + "-{agent}")
     session = await client.start("looker", "hello")
-    assert (await session.result()).message["content"][0]["text"] == "looked"
+    assert (await session.result()).message == {"role": "assistant", "content": [{"text": "looked"}]}
     assert (await session.summary()).task_queue == f"{base}-looker"
     for agent in ("looker", "payer"):
         assert await pollers(client.temporal, f"{base}-{agent}", "workflow")
     assert await pollers(client.temporal, base, "workflow") == []
     lost = await client.start("looker", "hello", task_queue=base)
-    assert f"start it with --task-queue '{base}-{{agent}}'" in await lost.trouble_at_start(base)
+    assert f"start it with --task-queue '{base}-{{agent}}'" in str(await lost.trouble_at_start(base))
     async with asyncio.timeout(20):  # the list of sessions follows after a moment
         while (checks := await asyncio.to_thread(doctor, lab, "--task-queue", base + "-{agent}")) is not None:
             if f"'{base}-looker'" in checks.get("workers for workflows", {"found": ""})["found"]:
