@@ -22,6 +22,11 @@ from countersign.serving.shares import Share
 MOST_SESSIONS = 2_000
 """Waiting sessions that are counted; of more, the newest are."""
 
+SESSIONS_WAITING = "countersign_sessions_waiting"
+QUESTIONS_OPEN = "countersign_questions_open"
+OLDEST_AGE = "countersign_oldest_question_age_seconds"
+COUNTED_AT = "countersign_fleet_counted_timestamp_seconds"
+
 logger = logging.getLogger(__name__)
 
 
@@ -65,10 +70,10 @@ async def counted(client: Client, shares: Sequence[Share]) -> dict[str, Waiting]
 
 def report(meter: MetricMeter, waiting: dict[str, Waiting], now: datetime) -> None:
     """Set the gauges."""
-    sessions = meter.create_gauge("countersign_sessions_waiting", "Sessions with open questions")
-    questions = meter.create_gauge("countersign_questions_open", "Questions that wait for a person")
-    oldest = meter.create_gauge_float("countersign_oldest_question_age_seconds", "Since the oldest was asked", "s")
-    counted_at = meter.create_gauge_float("countersign_fleet_counted_timestamp_seconds", "Last count of these", "s")
+    sessions = meter.create_gauge(SESSIONS_WAITING, "Sessions with open questions")
+    questions = meter.create_gauge(QUESTIONS_OPEN, "Questions that wait for a person")
+    oldest = meter.create_gauge_float(OLDEST_AGE, "Since the oldest was asked", "s")
+    counted_at = meter.create_gauge_float(COUNTED_AT, "Last count of these", "s")
     for agent, one in waiting.items():
         labels = {"agent": agent}
         sessions.set(one.sessions, labels)
