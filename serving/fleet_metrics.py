@@ -13,9 +13,7 @@ from datetime import UTC, datetime
 
 from temporalio.client import Client
 from temporalio.common import MetricMeter
-from temporalio.service import RPCError
 
-from countersign.agent_client.errors import ClientError
 from countersign.agent_client.listing import SessionSummary, listed_sessions
 from countersign.serving.shares import Share
 
@@ -90,8 +88,8 @@ async def reporting(client: Client, meter: MetricMeter, shares: Sequence[Share],
         while True:
             try:
                 report(meter, await counted(client, shares), datetime.now(UTC))
-            except (ClientError, RPCError) as error:
-                logger.warning("what waits can't be counted | %s", error)
+            except Exception as error:  # whatever it is: the worker serves on, and the next count may succeed
+                logger.warning("what waits can't be counted | %s: %s", type(error).__name__, error)
             await asyncio.sleep(every_s)
 
     task = asyncio.create_task(again_and_again())
