@@ -7,7 +7,7 @@ READY := .venv/.ready
 TYPED_LENIENTLY = $(wildcard tests examples benchmarks)
 
 .DEFAULT_GOAL := help
-.PHONY: help install check test demo screenshots format clean
+.PHONY: help install check test demo histories screenshots format clean
 
 help: ## Show these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -26,6 +26,9 @@ test: $(READY) ## Run the tests; ARGS="-k name" for some of them
 
 demo: $(READY) ## Run the demo
 	$(BIN)/python -m examples.demo
+
+histories: $(READY) ## Record tests/replay/histories of this version anew
+	$(BIN)/python -m tests.replay.record
 
 screenshots: $(READY) ## Make docs/images anew; needs Chromium
 	$(BIN)/python -m docs.screenshots

@@ -17,10 +17,12 @@ from temporalio.client import Client
 
 from countersign.activities.search_attributes import register
 from countersign.agent_client.connection import connect_temporal
+from countersign.agent_client.payloads import data_converter
 from countersign.agent_core.deployment import load_agents
 from countersign.agent_core.errors import CountersignError
 from countersign.agent_core.wire import WORKER_READY
 from countersign.serving.building import build_workers
+from countersign.serving.builds import watching
 from countersign.serving.checks import check_namespace, not_current, unserved_tools
 from countersign.serving.fleet_metrics import reporting
 from countersign.serving.health import Health, listening
@@ -46,7 +48,12 @@ async def serve(settings: WorkerSettings) -> None:
         shares = shares_of(settings.task_queue, deployments, tools_only=settings.tools_only)
         runtime = runtime_for(settings)
         client = await connect_temporal(
-            settings.address, settings.namespace, settings.profile, runtime=runtime, interceptors=traces.interceptors
+            settings.address,
+            settings.namespace,
+            settings.profile,
+            data_converter=data_converter(settings, worker=True),
+            runtime=runtime,
+            interceptors=traces.interceptors,
         )
         await check_namespace(client)
         if not settings.tools_only:
@@ -62,6 +69,8 @@ async def serve(settings: WorkerSettings) -> None:
             await around.enter_async_context(worker)
         health.serving(client, workers)
         await _announce(client, settings, shares)
+        if settings.deployment is not None:
+            await around.enter_async_context(watching(client, shares, _say))
         await stop.wait()
         health.drain()
         _say(f"stopping; running tools get {settings.graceful_shutdown_s:g} s to finish")

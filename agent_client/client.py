@@ -6,7 +6,6 @@ from typing import Self
 
 from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.converter import DataConverter
 from temporalio.exceptions import TemporalError, WorkflowAlreadyStartedError
 
@@ -60,7 +59,7 @@ class AgentClient:
         task_queue: str = DEFAULT_TASK_QUEUE,
         *,
         patience: timedelta = DEFAULT_PATIENCE,
-        data_converter: DataConverter = pydantic_data_converter,
+        data_converter: DataConverter | None = None,
     ) -> Self:
         """Connect with what is given, else with TEMPORAL_* variables, else with Temporal's settings file.
 
@@ -70,7 +69,7 @@ class AgentClient:
             profile: Profile of Temporal's settings file, which may bring TLS and an API key.
             task_queue: Where sessions are started unless `start` says otherwise; may hold `{agent}`.
             patience: How long an answer or prompt is sent again while nothing confirms it.
-            data_converter: With the codec and storage of the workers, if they use any.
+            data_converter: How values travel; from the settings of `agent_client.payloads` if None.
 
         Raises:
             ConnectionFailedError: If the server can't be reached.

@@ -79,6 +79,7 @@ class DevServer:
         port: Port of the server; a free one if None. Keep it to restart with the same address.
         ui_port: Port of the UI; a free one if None.
         leash: Whether the server ends with this process even if that is killed; see `leashed`.
+        codec_endpoint: URL that the UI sends payloads to, to get them readable.
 
     Attributes:
         address: "host:port" for clients.
@@ -93,10 +94,12 @@ class DevServer:
         port: int | None = None,
         ui_port: int | None = None,
         leash: bool = False,
+        codec_endpoint: str | None = None,
     ) -> None:
         self.address = f"127.0.0.1:{port or free_port()}"
         self._ui_port = (ui_port or free_port()) if ui else None
         self._leash = leash
+        self._codec_endpoint = codec_endpoint
         self.ui_url = f"http://127.0.0.1:{self._ui_port}" if ui else None
         self._database = database
         self._process: asyncio.subprocess.Process | None = None
@@ -116,6 +119,8 @@ class DevServer:
                 )
         arguments = ["server", "start-dev", "--ip", host, "--port", port, "--log-level", "error", *_TUNING]
         arguments += ["--ui-port", str(self._ui_port)] if self._ui_port else ["--headless"]
+        if self._codec_endpoint is not None:
+            arguments += ["--ui-codec-endpoint", self._codec_endpoint]
         if self._database is not None:
             arguments += ["--db-filename", str(self._database)]
         command = [temporal_binary(), *arguments]

@@ -9,16 +9,13 @@ from typing import Any
 
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
-from temporalio.api.workflowservice.v1 import (
-    DescribeNamespaceRequest,
-    DescribeWorkerDeploymentRequest,
-    GetSystemInfoRequest,
-)
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, GetSystemInfoRequest
 from temporalio.client import Client
 from temporalio.envconfig import ClientConfigProfile
 from temporalio.service import RPCError
 
 from countersign.activities.search_attributes import ATTRIBUTES
+from countersign.agent_client.builds import current_build, lost_builds
 from countersign.agent_client.connection import DEFAULT_ADDRESS, connect_temporal
 from countersign.agent_client.errors import ClientError
 from countersign.agent_client.health import (
@@ -27,6 +24,7 @@ from countersign.agent_client.health import (
     attributes_check,
     calls_check,
     deployment_check,
+    lost_check,
     namespace_check,
     pollers_check,
     waiting_check,
@@ -163,6 +161,7 @@ async def _queue(client: Client, queue: str) -> list[Check]:
         checks = [pollers_check("workflows", queue, for_workflows, now)]
         checks.append(pollers_check("activities", queue, for_activities, now))
         checks += await _deployments(client, for_workflows)
+        checks += lost_check(await lost_builds(client, queue), client.namespace, queue)
         return [*checks, await _sessions(client, queue), *await _calls(client, queue, now)]
     except RPCError as error:
         advice = "check what this client may do in the namespace"
@@ -177,10 +176,7 @@ async def _deployments(client: Client, polling: Sequence[Poller]) -> list[Check]
             builds[poller.deployment].append(poller.build_id)
     checks = []
     for name, build_ids in builds.items():
-        request = DescribeWorkerDeploymentRequest(namespace=client.namespace, deployment_name=name)
-        answer = await client.workflow_service.describe_worker_deployment(request, timeout=_RPC)
-        current = answer.worker_deployment_info.routing_config.current_deployment_version.build_id
-        checks.append(deployment_check(name, build_ids, current))
+        checks.append(deployment_check(name, build_ids, await current_build(client, name)))
     return checks
 
 

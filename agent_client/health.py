@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
+from countersign.agent_client.builds import LostBuild
 from countersign.agent_client.moments import span
 from countersign.agent_client.shell import how_to_run_tools, how_to_start, word
 from countersign.agent_client.workers import POLL_LASTS, Poller
@@ -172,6 +173,11 @@ def deployment_check(deployment: str, builds: Sequence[str], current: str) -> Ch
             f"start a worker of build {current}, or: {promote}",
         )
     return Check("deployment", "ok", f"{deployment!r}: build {current!r} is current and polls")
+
+
+def lost_check(lost: Sequence[LostBuild], namespace: str, queue: str) -> list[Check]:
+    """A warning for each build that cycles wait for and nobody serves."""
+    return [Check("lost build", "warning", build.words(), build.advice(namespace, queue)) for build in lost]
 
 
 def overall(checks: Sequence[Check]) -> Level:

@@ -65,3 +65,6 @@ class CallbackGuard(Protocol):
 
 current_effects: ContextVar[Effects | None] = ContextVar("countersign_effects", default=None)
 """The port of the cycle that runs in this context; None outside of cycles."""
+
+on_a_worker: ContextVar[bool] = ContextVar("countersign_on_a_worker", default=False)
+"""True where an agent is built or run for a worker: nothing may then happen that a workflow does not record."""

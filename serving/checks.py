@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from datetime import timedelta
 
-from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, DescribeWorkerDeploymentRequest
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
 from temporalio.service import RPCError
 from temporalio.worker import WorkerDeploymentConfig
 
+from countersign.agent_client.builds import current_build
 from countersign.agent_client.shell import how_to_run_tools
 from countersign.agent_client.translation import server_trouble
 from countersign.agent_client.workers import pollers
@@ -37,10 +38,8 @@ async def not_current(client: Client, deployment: WorkerDeploymentConfig) -> str
     A build that is not current gets no new sessions; that looks like a worker that hangs.
     """
     name, build = deployment.version.deployment_name, deployment.version.build_id
-    request = DescribeWorkerDeploymentRequest(namespace=client.namespace, deployment_name=name)
     try:
-        answer = await client.workflow_service.describe_worker_deployment(request, timeout=_RPC)
-        current = answer.worker_deployment_info.routing_config.current_deployment_version.build_id
+        current = await current_build(client, name)
     except RPCError:
         current = ""  # its first worker: the server does not know the deployment yet
     if current == build:

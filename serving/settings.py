@@ -4,14 +4,15 @@ import os
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
-from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict, SettingsError
+from pydantic_settings import NoDecode, SettingsConfigDict, SettingsError
 from temporalio.common import WorkerDeploymentVersion
 from temporalio.worker import WorkerDeploymentConfig
 
+from countersign.agent_client.payloads import PayloadSettings
 from countersign.agent_client.queues import AGENT_PLACE
 
 
-class WorkerSettings(BaseSettings):
+class WorkerSettings(PayloadSettings):
     """Serves agents: runs their sessions, models and tools for a Temporal server.
 
     Every flag can also be an environment variable, for instance COUNTERSIGN_TASK_QUEUE. The

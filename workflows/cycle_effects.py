@@ -11,6 +11,7 @@ from temporalio.common import RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError, TimeoutType, is_cancelled_exception
 
 from countersign.agent_core import errors
+from countersign.agent_core.conversation import Conversation, packed
 from countersign.agent_core.json_values import check_json, json_size
 from countersign.agent_core.messages import Message, error_result
 from countersign.agent_core.models import FIRST_RETRY_S, LONGEST_RETRY_S, MODEL_ATTEMPTS
@@ -67,13 +68,13 @@ class DurableEffects:
 
     Args:
         given: The cycle's input.
-        segments: The conversation so far, in sealed pieces; each is stored once.
+        conversation: The conversation so far, and what of it is in storage.
         stop_requested: Whether a stop has come already.
     """
 
-    def __init__(self, given: CycleInput, segments: list[list[Message]], stop_requested: bool) -> None:
+    def __init__(self, given: CycleInput, conversation: Conversation, stop_requested: bool) -> None:
         self._given = given
-        self._segments = segments
+        self._conversation = conversation
         self._result_bytes = 0
         self.stop_requested = stop_requested
 
@@ -87,32 +88,25 @@ class DurableEffects:
 
     async def call_model(self, call: ModelCall, messages: Sequence[Message]) -> ModelResponse:
         """See `Effects.call_model`."""
-        pieces = self._pieces(messages)
-        sizes = [json_size(piece) for piece in pieces]
+        sent = list(messages)
+        arguments = packed(self._conversation.pieces(sent))
+        sizes = [json_size(argument) for argument in arguments]
         if sum(sizes) > MAX_ARGUMENTS_BYTES or max(sizes, default=0) > MAX_VALUE_BYTES:
             raise errors.PayloadTooLargeError("the conversation", sum(sizes), MAX_ARGUMENTS_BYTES)
         try:
             response: ModelResponse = await workflow.execute_activity(
                 MODEL_ACTIVITY,
-                args=[call, *pieces],
+                args=[call, *arguments],
                 result_type=ModelResponse,
                 start_to_close_timeout=MODEL_TIMEOUT,
                 heartbeat_timeout=MODEL_HEARTBEAT,
                 retry_policy=MODEL_RETRY,
                 summary=f"cycle {call.cycle}",
             )
-            return response
         except ActivityError as error:
             raise _named(error) from error
-
-    def _pieces(self, messages: Sequence[Message]) -> list[list[Message]]:
-        """The conversation for an activity: the sealed pieces as they came, and what is new."""
-        known = [message for segment in self._segments for message in segment]
-        same = len(messages) >= len(known) and all(a is b for a, b in zip(known, messages, strict=False))
-        if not same:
-            return [list(messages)]
-        new = list(messages[len(known) :])
-        return [segment for segment in [*self._segments, new] if segment]
+        self._conversation.store(sent, response.stored)
+        return response
 
     async def call_tools(self, calls: Sequence[ToolCall], done: Callable[[int, ToolOutcome], Awaitable[None]]) -> None:
         """See `Effects.call_tools`. Calls go out in waves, so that no workflow task grows too large."""

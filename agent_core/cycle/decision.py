@@ -30,6 +30,9 @@ from countersign.agent_core.wire import NOT_RUN, GivenAnswer, Pending, Question,
 REFUSAL_LIMIT = 3
 """How often the model may repeat a refused call in one turn before nobody is asked any more."""
 
+RENAME_LIMIT = 3
+"""How often handlers may be heard anew because the tool of a call was changed behind their back."""
+
 
 @dataclass
 class Refused:
@@ -77,12 +80,13 @@ class Decider:
         self.batch_gone: list[Question] = []
         """Answered questions of the batch hook that it does not ask any more."""
 
-    async def decide(self, index: int, original: ToolUse) -> Decision:
+    async def decide(self, index: int, original: ToolUse, renames: int = 0) -> Decision:
         """Run the hooks and handlers of one call and weigh what they and people said.
 
         Args:
             index: The call's place in the model's message.
             original: The call as the model made it; hooks get a copy on every pass.
+            renames: How often its tool was changed after a handler had been heard about another one.
 
         Raises:
             CallbackError: If a hook or handler fails.
@@ -115,6 +119,13 @@ class Decider:
         shown = self._what_runs(index, use, event, named)
         if isinstance(shown, Refused):
             return shown
+        if any(self._runs_as(name, selected, named) != shown.tool for name, selected in asking.heard):
+            # A handler was heard about another tool than the one that would run: they are all heard about that one.
+            if renames >= RENAME_LIMIT:
+                text = f"Not run: hooks and handlers keep changing which tool runs (now {shown.tool})."
+                return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
+            self._context.agent.restore_handlers(before)
+            return await self.decide(index, {**original, "name": shown.tool}, renames + 1)
         no = next((question for question in asking.consumed.values() if denied(question)), None)
         if no is not None:
             # Whoever asked did not take the no for one. The person pressed Deny, and the call does not run.
@@ -233,6 +244,11 @@ class Decider:
             input=canonical,
             input_schema=tool.tool_spec["inputSchema"]["json"],
         )
+
+    def _runs_as(self, name: str, selected: Tool | None, named: Tool | None) -> str | None:
+        """The tool that a call of that name stands for; a hook may have selected another one."""
+        tool = self._context.agent.tool_registry.get(str(name)) if selected is named else selected
+        return tool.tool_name if tool is not None else None
 
     def _weigh(self, index: int, use: ToolUse, shown: ShownCall, asking: Asking) -> Decision:
         key = call_digest(shown.tool, shown.input)

@@ -11,6 +11,7 @@ from countersign.agent_core.wire import ModelCall, ModelResponse
 ATTEMPT_LIMIT = 50
 """The most tries of one model call that hooks may ask for."""
 
+CANCELLED_TEXT = "Cancelled by user"
 
 _COMPLETE = frozenset({"tool_use", "end_turn", "stop_sequence"})
 """Reasons to stop after which the calls of a message are whole. After any other one their input may be cut."""
@@ -49,6 +50,11 @@ async def _attempt(context: CycleContext) -> ModelStopResponse | None:
     if before.cancel is not False:
         text = cancel_text(before.cancel, "model call denied by hook")
         return await _after(context, ModelStopResponse(assistant_text(text), "end_turn"))
+    if context.agent.cancellation.now:
+        response = await _after(context, ModelStopResponse(assistant_text(CANCELLED_TEXT), "cancelled"))
+        if response is not None and context.agent.cancellation.message is not None:
+            response.message = assistant_text(context.agent.cancellation.message)
+        return response
     try:
         answer = await _call(context)
     except CallbackError:

@@ -46,6 +46,8 @@ NOBODY = ("--address", "127.0.0.1:1")
         (("--agents", "no.such_module"), "no.such_module"),
         (("--agents", "examples"), "registers no agent"),
         (("--agents", "examples.janitor", *NOBODY), "127.0.0.1:1"),
+        (("--agents", "examples.janitor", "--storage", "/var/lib/store"), "--storage"),
+        (("--agents", "examples.janitor", "--encryption-keys", "/no/such"), "/no/such"),
     ],
 )
 def test_a_worker_that_can_not_serve_says_why_in_one_line(flags, words):

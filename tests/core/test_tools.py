@@ -454,12 +454,6 @@ def test_a_parameter_called_agent_gets_the_agent():
     assert list(count.tool_spec["inputSchema"]["json"]["properties"]) == ["step"]
 
 
-def test_a_session_manager_is_not_silently_ignored():
-    """Whoever brings one believes that something is kept."""
-    with pytest.warns(UserWarning, match="session_manager is not used"):
-        Agent(ScriptedModel(["hi"]), session_manager=object())
-
-
 @pytest.mark.parametrize(
     "options", [{"queue": ""}, {"queue": "two words"}, {"queue": "-x"}, {"queue": "x" * 201}, {"queue": 3}]
 )

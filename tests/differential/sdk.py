@@ -25,6 +25,7 @@ def names_of(root: str) -> SimpleNamespace:
     homes = {
         "": ("Agent", "tool"),
         "types.tools": ("ToolContext",),
+        "tools.executors": ("SequentialToolExecutor",),
         "hooks": (*EVENTS, "MessageAddedEvent", "HookProvider", "HookRegistry"),
         "interventions": ("InterventionHandler", "Proceed", "Deny", "Guide", "Confirm", "Transform"),
         "vended_interventions.hitl": ("HumanInTheLoop",),
