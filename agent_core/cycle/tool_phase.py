@@ -333,6 +333,7 @@ class ToolPhase:
             invocation_state=self._context.invocation_state,
             result=copy.deepcopy(result),
             exception=_as_exception(outcome.error),
+            duration=outcome.duration_s,
         )
         failed_before = self._pass.error is not None
         await self._fire_after(event)
