@@ -36,7 +36,7 @@ class Lab:
     client: Client
 
     def __init__(self, ways: Iterable[Way], *, cached: int = 500, server: DevServer | None = None) -> None:
-        self.server = server or DevServer()
+        self.server = server or DevServer(leash=True)
         self._folder = tempfile.TemporaryDirectory()
         self.marks = Marks(Path(self._folder.name, "marks"))
         environment = {VARIABLE: str(self.marks.path)}

@@ -8,6 +8,8 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from countersign.agent_client.dev_server import leashed
+
 ROOT = Path(__file__).resolve().parent.parent
 READY_S = 60.0
 
@@ -60,8 +62,7 @@ class WorkerProcess:
             TimeoutError: If it does not get ready.
         """
         self._process = await asyncio.create_subprocess_exec(
-            sys.executable,
-            *self._arguments,
+            *leashed(sys.executable, *self._arguments),
             cwd=ROOT,
             env=self._environment,
             stdout=asyncio.subprocess.DEVNULL,

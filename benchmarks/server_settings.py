@@ -52,7 +52,7 @@ async def compare(rounds: int, console: Console) -> dict[str, dict[str, float]]:
 
 
 async def _one(settings: Mapping[str, str]) -> dict[str, float]:
-    async with Lab([OURS, THE_FLOOR], server=DevServer(settings=settings)) as lab:
+    async with Lab([OURS, THE_FLOOR], server=DevServer(settings=settings, leash=True)) as lab:
         for way in (OURS, THE_FLOOR):
             await measure(lab, way, 3)
         ours = await measure(lab, OURS, CYCLES)
