@@ -2,12 +2,11 @@
 
 from typing import Any
 
+from benchmarks.marks import mark
+from benchmarks.work import next_call
 from countersign import Agent, ScriptedModel, durable, tool
 from countersign.hooks import BeforeToolCallEvent, HookProvider, HookRegistry
 from countersign.models import Scene, calls
-
-from benchmarks.marks import mark
-from benchmarks.work import next_call
 
 
 @tool

@@ -71,5 +71,18 @@ class Floor:
             done += 1
 
 
+@workflow.defn
+class Hops:
+    """What else a session waits for on the server: new runs of a workflow, and timers."""
+
+    @workflow.run
+    async def run(self, runs: int, timers: int) -> None:
+        """Sleep so many times for 20 ms; then continue as new until so many runs are over."""
+        for _ in range(timers):
+            await workflow.sleep(timedelta(milliseconds=20))
+        if runs > 1:
+            workflow.continue_as_new(args=[runs - 1, 0])
+
+
 if __name__ == "__main__":
-    serve(TASK_QUEUE, [Floor], [model, count, guarded])
+    serve(TASK_QUEUE, [Floor, Hops], [model, count, guarded])

@@ -87,5 +87,5 @@ async def until(condition: Callable[[], Awaitable[Any]]) -> Any:
     """
     async with asyncio.timeout(PATIENCE_S):
         while not (found := await condition()):
-            await asyncio.sleep(0.02)
+            await asyncio.sleep(0.02)  # what is waited for happens in another process
     return found

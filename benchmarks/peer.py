@@ -13,14 +13,15 @@ from typing import Any
 from temporalio import activity, workflow
 
 with workflow.unsafe.imports_passed_through():
-    from benchmarks.marks import mark
-    from benchmarks.serving import serve
-    from benchmarks.work import next_call
     from strands.agent.conversation_manager import NullConversationManager
     from strands.hooks import BeforeToolCallEvent, HookProvider, HookRegistry
     from strands.models import Model
     from temporalio.strands_agents import StrandsPlugin, TemporalAgent
     from temporalio.strands_agents.workflow import activity_as_tool
+
+    from benchmarks.marks import mark
+    from benchmarks.serving import serve
+    from benchmarks.work import next_call
 
 TASK_QUEUE = "bench-peer"
 TIMEOUT = timedelta(seconds=30)
@@ -118,7 +119,7 @@ class Peer:
     async def run(self, said: str) -> str:
         """Do what the prompt says."""
         result = await self.agent.invoke_async(said)
-        if result.stop_reason == "interrupt":
+        if result.interrupts:
             self._asks = True
             await workflow.wait_condition(lambda: self._approval is not None)
             response = {"interruptId": result.interrupts[0].id, "response": self._approval}

@@ -37,8 +37,7 @@ def markdown(question: Question, samples: Sequence[Sample]) -> str:
     titles = [question.size, "", *(column.title for column in question.columns)]
     lines = [f"**{question.title}**", "", _row(titles), _row(["---:", "---", *("---:" for _ in question.columns)])]
     lines += [
-        _row([str(one.size), one.way, *(_cell(one, column) for column in question.columns)])
-        for one in medians(samples)
+        _row([str(one.size), one.way, *(_cell(one, column) for column in question.columns)]) for one in medians(samples)
     ]
     return "\n".join(lines)
 

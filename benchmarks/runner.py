@@ -12,9 +12,7 @@ from benchmarks.questions import Question, Sample
 MIN_SIZE = 2
 
 
-async def ask(
-    question: Question, sizes: Sequence[int], rounds: int, budget_s: float, console: Console
-) -> list[Sample]:
+async def ask(question: Question, sizes: Sequence[int], rounds: int, budget_s: float, console: Console) -> list[Sample]:
     """Measure every way at every size, in rounds.
 
     Each round goes through all of them, so that a slow minute of the machine hits all; the order of the

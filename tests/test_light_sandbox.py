@@ -1,6 +1,7 @@
 """The light sandbox tells codecs and storage what Temporal's own sandbox tells them."""
 
 import dataclasses
+import inspect
 import uuid
 from collections.abc import Sequence
 from datetime import timedelta
@@ -75,10 +76,13 @@ async def test_codecs_hear_the_same_contexts(client):
 async def test_the_sdk_still_keeps_the_workflow_where_it_is_looked_for(client, monkeypatch):
     """If a later SDK moved it, all would work, slowly; this test says so."""
     found: list[bool] = []
-    inside = _LightInstance._inside.fget
-    monkeypatch.setattr(
-        _LightInstance, "_inside", property(lambda self: found.append(inside(self) is not None) or inside(self))
-    )
+    inside = inspect.getattr_static(_LightInstance, "_inside").fget
+
+    def noted(instance: _LightInstance) -> object:
+        found.append(inside(instance) is not None)
+        return inside(instance)
+
+    monkeypatch.setattr(_LightInstance, "_inside", property(noted))
     await _contexts(client, LightSandboxRunner())
     assert found
     assert all(found)

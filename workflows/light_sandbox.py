@@ -18,13 +18,15 @@ from temporalio.worker.workflow_sandbox._runner import _Instance
 class _LightInstance(_Instance):
     def get_serialization_context(self, command_info: Any) -> SerializationContext | None:
         """See `WorkflowInstance`."""
-        inside = self._inside
-        return super().get_serialization_context(command_info) if inside is None else inside.get_serialization_context(command_info)
+        if (inside := self._inside) is None:
+            return super().get_serialization_context(command_info)
+        return inside.get_serialization_context(command_info)
 
     def get_external_store_context(self, command_info: Any) -> StorageDriverStoreContext:
         """See `WorkflowInstance`."""
-        inside = self._inside
-        return super().get_external_store_context(command_info) if inside is None else inside.get_external_store_context(command_info)
+        if (inside := self._inside) is None:
+            return super().get_external_store_context(command_info)
+        return inside.get_external_store_context(command_info)
 
     @property
     def _inside(self) -> InSandbox | None:
