@@ -86,6 +86,6 @@ async def until(condition: Callable[[], Awaitable[Any]]) -> Any:
         TimeoutError: If it does not hold within ten minutes.
     """
     async with asyncio.timeout(PATIENCE_S):
-        while not (found := await condition()):
+        while not (found := await condition()):  # noqa: ASYNC110  # it happens in another process
             await asyncio.sleep(0.02)  # what is waited for happens in another process
     return found

@@ -38,7 +38,7 @@ def variants() -> dict[str, Mapping[str, str]]:
     """The servers that are compared: without any setting; as we start it; with one setting less, or one more."""
     found: dict[str, Mapping[str, str]] = {"no settings": {}, "ours": SETTINGS}
     for key in SETTINGS:
-        found[f"− {key}"] = {name: value for name, value in SETTINGS.items() if name != key}
+        found[f"- {key}"] = {name: value for name, value in SETTINGS.items() if name != key}
     for key, value in CANDIDATES.items():
         if key not in SETTINGS:
             found[f"+ {key}={value}"] = {**SETTINGS, key: value}
