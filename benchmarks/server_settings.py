@@ -24,9 +24,7 @@ CYCLES, RUNS, TIMERS = 30, 4, 5
 
 CANDIDATES = {
     "history.timerProcessorMaxPollRPS": "100000",
-    "history.timerProcessorMaxTimeShift": '"1ms"',
     "history.visibilityProcessorMaxPollRPS": "100000",
-    "history.workflowIdReuseMinimalInterval": '"0s"',
     "history.transferProcessorSchedulerWorkerCount": "16",
     "history.enableHostLevelEventsCache": "true",
     "matching.numTaskqueueReadPartitions": "4",
