@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Sequence
 from typing import TypeAlias, TypeGuard
 
-from countersign.agent_core.json_values import JsonObject, JsonValue, check_json, digest
+from countersign.agent_core.json_values import JsonObject, JsonValue, check_json
 from countersign.agent_core.wire import Question
 
 OneAnswer: TypeAlias = JsonObject | tuple[str, JsonValue]
@@ -146,6 +146,6 @@ def denial_block(
     )
 
 
-def request_id(kind: str, session_id: str, content: JsonValue) -> str:
-    """An id for one thing sent once, kept over re-sends: "answer-<digest of the content>-<random>"."""
-    return f"{kind}-{digest([session_id, content])[:16]}-{uuid.uuid4().hex[:12]}"
+def request_id(kind: str) -> str:
+    """An id for one thing sent once, kept over re-sends; random, as it stands in the history in plain text."""
+    return f"{kind}-{uuid.uuid4().hex}"

@@ -6,7 +6,6 @@ from typing import Self
 
 from temporalio.client import Client
 from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
-from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.converter import DataConverter
 from temporalio.exceptions import TemporalError, WorkflowAlreadyStartedError
 
@@ -14,6 +13,7 @@ from countersign.agent_client.connection import connect_temporal
 from countersign.agent_client.errors import SessionExistsError
 from countersign.agent_client.fleet import FleetView, watched
 from countersign.agent_client.listing import SessionSummary, listed_sessions
+from countersign.agent_client.queues import queue_of
 from countersign.agent_client.sending import DEFAULT_PATIENCE, uncancelled
 from countersign.agent_client.session import SessionHandle
 from countersign.agent_client.shell import DEFAULT_TASK_QUEUE
@@ -38,7 +38,8 @@ class AgentClient:
 
     Args:
         temporal: A connected Temporal client; its data converter must be the workers' own.
-        task_queue: Where sessions are started unless `start` says otherwise.
+        task_queue: Where sessions are started unless `start` says otherwise; `{agent}` in it stands for the
+            agent's name, as in the worker's setting.
         patience: How long an answer or prompt is sent again while nothing confirms it.
     """
 
@@ -58,7 +59,7 @@ class AgentClient:
         task_queue: str = DEFAULT_TASK_QUEUE,
         *,
         patience: timedelta = DEFAULT_PATIENCE,
-        data_converter: DataConverter = pydantic_data_converter,
+        data_converter: DataConverter | None = None,
     ) -> Self:
         """Connect with what is given, else with TEMPORAL_* variables, else with Temporal's settings file.
 
@@ -66,9 +67,9 @@ class AgentClient:
             address: "host:port" of the Temporal server; localhost:7233 if nothing names one.
             namespace: Temporal namespace.
             profile: Profile of Temporal's settings file, which may bring TLS and an API key.
-            task_queue: Where sessions are started unless `start` says otherwise.
+            task_queue: Where sessions are started unless `start` says otherwise; may hold `{agent}`.
             patience: How long an answer or prompt is sent again while nothing confirms it.
-            data_converter: With the codec and storage of the workers, if they use any.
+            data_converter: How values travel; from the settings of `agent_client.payloads` if None.
 
         Raises:
             ConnectionFailedError: If the server can't be reached.
@@ -109,7 +110,7 @@ class AgentClient:
             deadline: How long each question waits; the worker's default if None.
             approval_ttl: An approval lapses if its call has not started after so long.
             cycle_overrun: A cycle counts as stuck after so long.
-            task_queue: Of the workers that serve the agent, if not this client's.
+            task_queue: Of the workers that serve the agent, if not this client's; may hold `{agent}`.
 
         Raises:
             SessionExistsError: If the id was ever used.
@@ -129,7 +130,8 @@ class AgentClient:
             approval_ttl=approval_ttl,
             cycle_overrun=cycle_overrun,
         )
-        await self._start(session_id, start_argument(agent, prompt, options), task_queue or self.task_queue)
+        queue = queue_of(task_queue or self.task_queue, agent)
+        await self._start(session_id, start_argument(agent, prompt, options), queue)
         return self.session(session_id)
 
     async def _start(self, session_id: str, argument: JsonObject, task_queue: str) -> None:

@@ -1,15 +1,17 @@
 """Connecting to a Temporal server from the settings that Temporal's own tools use."""
 
 import re
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.client import Client, Interceptor
 from temporalio.converter import DataConverter
 from temporalio.envconfig import ClientConfigProfile
+from temporalio.runtime import Runtime
 from temporalio.service import RPCError
 
+from countersign.agent_client import payloads
 from countersign.agent_client.errors import ConnectionFailedError
 from countersign.agent_client.translation import server_trouble
 
@@ -43,7 +45,9 @@ async def connect_temporal(
     namespace: str | None = None,
     profile: str | None = None,
     *,
-    data_converter: DataConverter = pydantic_data_converter,
+    data_converter: DataConverter | None = None,
+    runtime: Runtime | None = None,
+    interceptors: Sequence[Interceptor] = (),
 ) -> Client:
     """A connected Temporal client.
 
@@ -51,15 +55,25 @@ async def connect_temporal(
         address: "host:port"; else TEMPORAL_ADDRESS, the profile, or localhost:7233.
         namespace: Else TEMPORAL_NAMESPACE, the profile, or "default".
         profile: Name of a profile in Temporal's settings file; else TEMPORAL_PROFILE or "default".
-        data_converter: With the codec and storage of the workers, if they use any.
+        data_converter: How values travel; from the settings of `agent_client.payloads` if None.
+        runtime: With metrics; the process's default one if None.
+        interceptors: Of the client and the workers made with it, for instance for traces.
 
     Raises:
         ConnectionFailedError: If the server can't be reached, with its address.
         AccessDeniedError: If it refuses the credentials.
+        PayloadSettingsError: If the settings of storage or encryption can't be used.
     """
+    converter = payloads.data_converter() if data_converter is None else data_converter
     settings = connection_settings(address, namespace, profile)
     try:
-        return await Client.connect(**settings, data_converter=data_converter, connect_timeout=CONNECT_TIMEOUT)
+        return await Client.connect(
+            **settings,
+            data_converter=converter,
+            connect_timeout=CONNECT_TIMEOUT,
+            runtime=runtime,
+            interceptors=interceptors,
+        )
     except RPCError as error:
         known = server_trouble(error, settings["target_host"], settings.get("namespace", "default"))
         raise known or ConnectionFailedError(_unreachable(settings, error)) from error

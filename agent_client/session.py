@@ -238,7 +238,7 @@ class SessionHandle(SessionReader):
         return result
 
     async def _deliver(self, name: str, argument: JsonValue, *, wait_long: bool = False) -> Any:
-        update = Update(self.id, name, argument, request_id(name, self.id, argument))
+        update = Update(self.id, name, argument, request_id(name))
         return await deliver(self._temporal, update, self._patience, wait_long=wait_long)
 
     async def _signal(self, name: str, argument: JsonValue) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from countersign.agent_core.cancellation import Cancellation
+from countersign.agent_core.conversation_managers import ConversationManager, NullConversationManager
 from countersign.agent_core.direct_calls import DirectCalls
 from countersign.agent_core.effects import on_a_worker
 from countersign.agent_core.errors import AgentDefinitionError, PolicyViolationError
@@ -37,6 +38,7 @@ class Agent:
         interventions: Handlers, in the order in which they are asked.
         state: Initial `agent.state`; JSON.
         name: The agent's name.
+        conversation_manager: What goes when the conversation gets too long for the model; nothing does if None.
         callback_handler: Accepted for Strands' sake; there is no console output to switch off.
         session_manager: Keeps the session of an in-process agent, open questions included, for a later process. Not
             used on a worker: there the session is the session manager.
@@ -59,6 +61,7 @@ class Agent:
         interventions: Sequence[InterventionHandler] = (),
         state: AgentState | JsonObject | None = None,
         name: str = "agent",
+        conversation_manager: ConversationManager | None = None,
         callback_handler: Callable[..., Any] | None = None,
         session_manager: SessionManager | None = None,
         agent_id: str = "default",
@@ -84,12 +87,14 @@ class Agent:
                 f"agent {name!r}: session_manager {session_manager!r} has no {', '.join(missing)}; pass a "
                 "FileSessionManager of countersign.session, or a session manager of Strands"
             )
+        self.conversation_manager = _checked_manager(conversation_manager)
         self.session_manager, self.agent_id = session_manager, agent_id
         self.record_direct_tool_call = record_direct_tool_call
         self.tool_executor = _executor(tool_executor, name)
         self.cancellation = Cancellation()
         self.hooks = HookRegistry()
-        self._providers: list[object] = []
+        self.conversation_manager.register_hooks(self.hooks)
+        self._providers: list[object] = [self.conversation_manager]
         for hook in hooks or ():
             self._add(hook)
         register_handlers(self.interventions, self.hooks)
@@ -162,6 +167,10 @@ class Agent:
         """Put back what `handlers_snapshot` took."""
         self._memory.restore(taken)
 
+    def unknown_handlers(self) -> list[str]:
+        """Hooks and handlers that were restored and that this agent does not have; what they remember is kept."""
+        return self._memory.unknown()
+
     def __call__(
         self,
         prompt: Any = None,
@@ -209,6 +218,17 @@ class Agent:
         if self._session is None:
             self._session = InProcessSession(self)
         return self._session
+
+
+def _checked_manager(given: ConversationManager | None) -> ConversationManager:
+    if given is not None and not isinstance(given, ConversationManager):
+        raise AgentDefinitionError(
+            f"conversation_manager must be one of countersign.agent.conversation_manager, or derived from its "
+            f"ConversationManager, not {given!r}"
+        )
+    if given is not None and not hasattr(given, "report"):
+        raise AgentDefinitionError(f"{type(given).__name__}.__init__ does not call super().__init__(); let it do so")
+    return NullConversationManager() if given is None else given
 
 
 def _executor(given: ToolExecutor | None, agent: str) -> ToolExecutor:

@@ -32,8 +32,10 @@ class AgentDeployment:
     steps: dict[str, StepInfo] = field(default_factory=dict)
 
     def step(self, name: str) -> StepInfo | None:
-        """A step of the loaded modules, or of one of the agent's handlers."""
-        own = {info.name: info for handler in self.template.interventions for info in handler.steps(self.template)}
+        """A step of the loaded modules, or of the agent's handlers and its conversation manager."""
+        agent = self.template
+        found = [info for handler in agent.interventions for info in handler.steps(agent)]
+        own = {info.name: info for info in [*found, *agent.conversation_manager.steps(agent)]}
         return self.steps.get(name) or own.get(name)
 
 

@@ -54,6 +54,7 @@ def decoded(raw: Any) -> Any:
     if not isinstance(raw, RawValue):
         return raw
     try:
-        return workflow.payload_converter().from_payload(raw.payload)
+        hint: Any = Any  # without a type, a worker's converter hands back what it can't decode
+        return workflow.payload_converter().from_payload(raw.payload, hint)
     except Exception as error:
         raise ValueError(f"it can't be decoded: {type(error).__name__}: {error}") from error

@@ -13,6 +13,7 @@ from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
 from countersign.agent_core.answers import check_prompt
+from countersign.agent_core.conversation import unpacked
 from countersign.agent_core.errors import AnswerRefused
 from countersign.agent_core.json_values import JsonObject, check_json
 from countersign.agent_core.session import Session, SessionState
@@ -62,7 +63,7 @@ def _continued(carried: Any, pieces: Sequence[Any], info: workflow.Info) -> Sess
     if info.continued_run_id is None:
         raise ValueError('"continued" is for runs that were continued as new; start with "agent" and "prompt"')
     state = SessionState.model_validate(carried)
-    state.segments.extend(decoded(piece) for piece in pieces)
+    state.segments.extend(unpacked(decoded(piece) for piece in pieces))
     return Session(state)
 
 

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from countersign.agent_client.reloading import Source
 
 PORT, UI_PORT = 7233, 8233
+_INLINE_KB = 1_900
+"""What clients read stays in the server as long as it takes it, so that no other terminal needs to know the folder."""
 
 
 @dataclass(frozen=True)
@@ -28,6 +30,7 @@ class Plan:
         port: Of the embedded server.
         ui_port: Of its UI; None for no UI.
         database: Its file; None for memory.
+        store: Folder for values that are too large for the server; None to leave that to the settings.
         reload: Whether the worker is replaced when its source changes.
         as_json: Whether standard output is for programs.
     """
@@ -38,8 +41,16 @@ class Plan:
     port: int
     ui_port: int | None
     database: Path | None
+    store: Path | None
     reload: bool
     as_json: bool
+
+    @property
+    def storage(self) -> dict[str, str]:
+        """The worker's settings for large values, if they are ours to make."""
+        if self.store is None:
+            return {}
+        return {"COUNTERSIGN_STORAGE": self.store.as_uri(), "COUNTERSIGN_STORAGE_SHARED_FROM_KB": str(_INLINE_KB)}
 
     @property
     def connect_to(self) -> str:

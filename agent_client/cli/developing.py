@@ -1,9 +1,12 @@
 """The command `dev`: a Temporal dev server, a worker that reloads, and what to type next."""
 
 import asyncio
+import contextlib
 import os
 import signal
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -68,8 +71,24 @@ def dev(
         given = [name for name, value in embedded_only.items() if value is not None]
         modules = _checked(agents, address, given)
         ui = None if no_ui or address is not None else ui_port or UI_PORT
-        plan = Plan(modules, task_queue, address, port or PORT, ui, database, not no_reload, as_json)
-        asyncio.run(_until_stopped(plan))
+        with _store(address, database) as store:
+            plan = Plan(modules, task_queue, address, port or PORT, ui, database, store, not no_reload, as_json)
+            asyncio.run(_until_stopped(plan))
+
+
+@contextlib.contextmanager
+def _store(address: str | None, database: Path | None) -> Iterator[Path | None]:
+    """A folder for large values: beside the database, or one that ends with this command.
+
+    None with a server of somebody else's, or if the environment says where they go.
+    """
+    if address is not None or "COUNTERSIGN_STORAGE" in os.environ:
+        yield None
+    elif database is not None:
+        yield Path(f"{database.absolute()}.values")
+    else:
+        with tempfile.TemporaryDirectory(prefix="countersign-dev-") as folder:
+            yield Path(folder)
 
 
 def _checked(agents: list[str], address: str | None, embedded_only: list[str]) -> list[str]:
@@ -204,6 +223,7 @@ def _supervisor(plan: Plan, sources: "list[Source]") -> "Supervisor":
         others = ("TEMPORAL_", "COUNTERSIGN_DEPLOYMENT_NAME", "COUNTERSIGN_BUILD_ID")
         environment = {name: value for name, value in environment.items() if not name.startswith(others)}
         environment["TEMPORAL_CONFIG_FILE"] = os.devnull
+        environment |= plan.storage
     announced = False
 
     def ready(served: list[str]) -> None:

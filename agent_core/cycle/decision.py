@@ -25,7 +25,7 @@ from countersign.agent_core.interrupts import approves, call_digest, is_refusal,
 from countersign.agent_core.json_values import digest
 from countersign.agent_core.messages import ToolResult, ToolUse, error_result
 from countersign.agent_core.tools.base import Tool
-from countersign.agent_core.wire import GivenAnswer, Pending, Question, ShownCall, ToolCall
+from countersign.agent_core.wire import NOT_RUN, GivenAnswer, Pending, Question, ShownCall, ToolCall
 
 REFUSAL_LIMIT = 3
 """How often the model may repeat a refused call in one turn before nobody is asked any more."""
@@ -175,9 +175,11 @@ class Decider:
 
     def _unknown_outcome(self, index: int, original: ToolUse) -> Decision | None:
         use_id, detail = original["toolUseId"], self._pending.unknown[index]
+        not_run = detail.startswith(NOT_RUN)
         question = self._ledger.latest("core", index, UNKNOWN_OUTCOME_QUESTION)
         if question is None or question.status != "answered" or question.answer is None:
-            reason = {"tool": original["name"], "detail": detail, "note": "The call may have run. Nobody knows."}
+            note = "Nobody has run the call." if not_run else "The call may have run. Nobody knows."
+            reason = {"tool": original["name"], "detail": detail, "note": note}
             answers = {"retry": "retry", "skip": "skip", "record a result": {"result": "what it returned"}}
             shown = [ShownCall(index=index, tool_use_id=use_id, tool=original["name"], input=original["input"])]
             ask = Ask(UNKNOWN_OUTCOME_QUESTION, reason, answers)
@@ -194,6 +196,8 @@ class Decider:
             block = {"text": value} if isinstance(value, str) else {"json": value}
             return Refused({"toolUseId": use_id, "status": "success", "content": [block]}, original)
         text = "This call may or may not have run; a person decided not to run it again."
+        if not_run:
+            text = "This call has not run; a person decided not to run it."
         return Refused(error_result(use_id, text), original, cancel_message=text)
 
     def _cancelled(self, index: int, use: ToolUse, asking: Asking, text: str) -> Refused:

@@ -68,6 +68,7 @@ class ToolPhase:
         self._context = context
         self._pending = pending
         self._uses = tool_uses(pending.message)
+        self._noted = {question.id for question in pending.questions}
         given = context.given
         self._ledger = Ledger(
             given.session_id + given.session_run,
@@ -147,7 +148,9 @@ class ToolPhase:
 
     def _finish_rest(self, text: str) -> None:
         for index in self._unfinished():
-            self._finish(index, not_run(self._uses[index]["toolUseId"], text, self._pending.executions.get(index, 0)))
+            doubt = self._pending.unknown.get(index)
+            known = text if doubt is None else f"This call may have run; its outcome is unknown: {doubt}"
+            self._finish(index, not_run(self._uses[index]["toolUseId"], known, self._pending.executions.get(index, 0)))
 
     async def _add_results(self) -> None:
         message = results_message(self._pending.results[index] for index in range(len(self._uses)))
@@ -227,6 +230,9 @@ class ToolPhase:
             runs: list[Run] = []
             for index in again:
                 await self._decide(index, runs)
+            if self._context.effects.stop_requested:  # it came while a hook waited: what has not begun does not begin
+                self._finish_rest(STOPPED_TEXT)
+                return
             again = await self._execute(runs)
 
     def _waits_in_body(self, index: int) -> bool:
@@ -249,6 +255,9 @@ class ToolPhase:
             self._finish(index, await self._after_refusal(index, decision))
 
     def _note_asked(self, question: str, ask: Ask) -> None:
+        if question in self._noted:  # asked before, and still open: one line in the audit trail is enough
+            return
+        self._noted.add(question)
         self._context.note("question_asked", question=question, name=ask.name)
 
     async def _after_refusal(self, index: int, refused: Refused) -> ToolResult:

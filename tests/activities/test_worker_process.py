@@ -38,9 +38,16 @@ NOBODY = ("--address", "127.0.0.1:1")
         (("--agents", "examples.janitor", "--log-level", "loud"), "--log-level"),
         (("--agents", "examples.janitor", "--task-queue", ""), "--task-queue"),
         (("--agents", "examples.janitor", "--build-id", "1"), "--deployment-name"),
+        (("--agents", "examples.janitor", "--tools-only", "--task-queue", "q-{agent}"), "--tools-only"),
+        (("--agents", "examples.janitor", "--tools-only", "--task-queue", "pay"), "@tool(queue='pay')"),
+        (("--agents", "examples.janitor", "--metrics-address", "here"), "--metrics-address"),
+        (("--agents", "examples.janitor", "--metrics-address", "999.1.1.1:1"), "999.1.1.1:1"),
+        (("--agents", "examples.janitor", "--health-host", "192.0.2.1", "--health-port", "1"), "192.0.2.1:1"),
         (("--agents", "no.such_module"), "no.such_module"),
         (("--agents", "examples"), "registers no agent"),
         (("--agents", "examples.janitor", *NOBODY), "127.0.0.1:1"),
+        (("--agents", "examples.janitor", "--storage", "/var/lib/store"), "--storage"),
+        (("--agents", "examples.janitor", "--encryption-keys", "/no/such"), "/no/such"),
     ],
 )
 def test_a_worker_that_can_not_serve_says_why_in_one_line(flags, words):

@@ -69,7 +69,7 @@ def test_a_verdict_that_a_question_does_not_take_is_refused():
 
 def test_ids_of_two_answers_differ_though_their_content_is_the_same():
     """Two people who say the same are two answers."""
-    first, second = (request_id("answer", "s", [1]) for _ in range(2))
+    first, second = (request_id("answer") for _ in range(2))
     assert first != second
     assert first.rsplit("-", 1)[0] == second.rsplit("-", 1)[0]
 

@@ -1,0 +1,76 @@
+"""The codec: payloads compressed and encrypted on their way out, and back.
+
+What is not a value is left alone in both directions: a reference to a stored value, and what has been through
+this codec already. So a payload that an activity has encoded by hand may be passed on as a `RawValue`.
+"""
+
+from collections.abc import Sequence
+from typing import Self
+
+from temporalio.api.common.v1 import Payload
+from temporalio.converter import (
+    ActivitySerializationContext,
+    PayloadCodec,
+    SerializationContext,
+    WithSerializationContext,
+    WorkflowSerializationContext,
+)
+
+from countersign.agent_client.payloads.compression import COMPRESSED, compressed, unpacked
+from countersign.agent_client.payloads.encryption import ENCRYPTED, decrypted, encrypted
+from countersign.agent_client.payloads.keys import KeyRing
+from countersign.agent_client.payloads.owners import session_of
+from countersign.agent_client.payloads.references import is_reference
+from countersign.agent_client.payloads.unreadable import UNREADABLE
+
+COMPRESS_FROM_BYTES = 16 * 1024
+_DONE = {COMPRESSED, ENCRYPTED, UNREADABLE}
+
+
+class OurCodec(PayloadCodec, WithSerializationContext):
+    """Compression of large values that only our workers read, then encryption.
+
+    Args:
+        keys: Empty to encrypt nothing; what is encrypted then fails by name.
+        compress: Whether to compress at all.
+        own: Whether the payloads at hand are read by our workers only; so is what an activity encodes by hand.
+    """
+
+    def __init__(self, keys: KeyRing, *, compress: bool, own: bool = True) -> None:
+        self._keys, self._compress, self._own = keys, compress, own
+
+    def with_context(self, context: SerializationContext) -> Self:
+        """See temporalio."""
+        own = isinstance(context, ActivitySerializationContext) or (
+            isinstance(context, WorkflowSerializationContext) and session_of(context.workflow_id) != context.workflow_id
+        )
+        return self if own == self._own else type(self)(self._keys, compress=self._compress, own=own)
+
+    async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        """See temporalio."""
+        return [self._encoded(payload) for payload in payloads]
+
+    async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
+        """See temporalio.
+
+        Raises:
+            DecryptionError: If a payload's key is not here.
+        """
+        return [self._decoded(payload) for payload in payloads]
+
+    def _encoded(self, payload: Payload) -> Payload:
+        if is_reference(payload) or payload.metadata.get("encoding") in _DONE:
+            return payload
+        if self._compress and self._own and len(payload.data) >= COMPRESS_FROM_BYTES:
+            payload = compressed(payload)
+        key = self._keys.first
+        return encrypted(payload, key) if key is not None else payload
+
+    def _decoded(self, payload: Payload) -> Payload:
+        if is_reference(payload):
+            return payload
+        if payload.metadata.get("encoding") == ENCRYPTED:
+            payload = decrypted(payload, self._keys)
+        if payload.metadata.get("encoding") == COMPRESSED:
+            payload = unpacked(payload)
+        return payload

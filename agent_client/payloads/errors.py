@@ -1,0 +1,27 @@
+"""What can go wrong with payloads, in one tree.
+
+    PayloadError (a CountersignError)
+    ├── PayloadSettingsError    a store, a key file or an extra that can't be used as given
+    ├── StorageError            a blob that is ours can't be stored or read now
+    └── DecryptionError         a payload is encrypted with a key that this process does not have
+
+A workflow task or an activity that meets one of the last two fails and is tried again; nothing is lost.
+"""
+
+from countersign.agent_core.errors import CountersignError
+
+
+class PayloadError(CountersignError):
+    """Base of what goes wrong with payloads."""
+
+
+class PayloadSettingsError(PayloadError):
+    """A store, a key file or an extra that can't be used as given."""
+
+
+class StorageError(PayloadError):
+    """A blob that is ours can't be stored or read now."""
+
+
+class DecryptionError(PayloadError):
+    """A payload is encrypted with a key that this process does not have."""

@@ -1,0 +1,133 @@
+"""What stands around every storage driver: claims are checked, errors named, blobs kept in memory for a while."""
+
+import asyncio
+import threading
+from collections import OrderedDict
+from collections.abc import Callable, Sequence
+
+from temporalio.api.common.v1 import Payload
+from temporalio.converter import (
+    StorageDriver,
+    StorageDriverClaim,
+    StorageDriverRetrieveContext,
+    StorageDriverStoreContext,
+)
+
+from countersign.agent_client.payloads.errors import StorageError
+from countersign.agent_client.payloads.owners import owned
+from countersign.agent_client.payloads.unreadable import unreadable
+
+AGAIN = "the task is tried again until then, and nothing is lost"
+
+ClaimCheck = Callable[[StorageDriverClaim], str | None]
+"""What a claim names, if it is of a driver's form and of a store in the settings; None if not."""
+
+
+class BlobCache:
+    """Stored values read or written lately, by driver and name; the oldest go first. Safe to share.
+
+    Args:
+        limit_bytes: What they may weigh together.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit_bytes, self._bytes = limit_bytes, 0
+        self._blobs: OrderedDict[tuple[str, str], Payload] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def get(self, driver: str, name: str) -> Payload | None:
+        """A copy, or None."""
+        with self._lock:
+            found = self._blobs.get((driver, name))
+            if found is None:
+                return None
+            self._blobs.move_to_end((driver, name))
+            copy = Payload()
+            copy.CopyFrom(found)
+            return copy
+
+    def put(self, driver: str, name: str, payload: Payload) -> None:
+        """Keep a copy, if it fits."""
+        size = payload.ByteSize()
+        with self._lock:
+            if (driver, name) in self._blobs or size > self._limit_bytes:
+                return
+            copy = Payload()
+            copy.CopyFrom(payload)
+            self._blobs[driver, name] = copy
+            self._bytes += size
+            while self._bytes > self._limit_bytes:
+                _, oldest = self._blobs.popitem(last=False)
+                self._bytes -= oldest.ByteSize()
+
+
+class GuardedStore(StorageDriver):
+    """A driver that is asked only for what is ours, and no more often than needed.
+
+    Args:
+        inner: The driver.
+        named: Its form of claims.
+        cache: Shared by all drivers of a data converter.
+        place: The store, in words for errors.
+    """
+
+    def __init__(self, inner: StorageDriver, named: ClaimCheck, cache: BlobCache, place: str) -> None:
+        self._inner, self._named, self._cache, self._place = inner, named, cache, place
+
+    def name(self) -> str:
+        """See temporalio."""
+        return self._inner.name()
+
+    def type(self) -> str:
+        """See temporalio."""
+        return self._inner.type()
+
+    async def store(self, context: StorageDriverStoreContext, payloads: Sequence[Payload]) -> list[StorageDriverClaim]:
+        """See temporalio.
+
+        Raises:
+            StorageError: If the store does not take them.
+        """
+        try:
+            claims = await self._inner.store(owned(context), payloads)
+        except Exception as error:  # of whatever client the driver uses
+            raise StorageError(
+                f"{len(payloads)} value(s) can't be stored in {self._place} ({_cause(error)}); "
+                f"check the store and this process's access to it: {AGAIN}"
+            ) from error
+        for claim, payload in zip(claims, payloads, strict=True):
+            if (name := self._named(claim)) is not None:
+                self._cache.put(self.name(), name, payload)
+        return claims
+
+    async def retrieve(
+        self, context: StorageDriverRetrieveContext, claims: Sequence[StorageDriverClaim]
+    ) -> list[Payload]:
+        """See temporalio. A claim that is not ours becomes a marker.
+
+        Raises:
+            StorageError: If a blob of ours is missing, damaged or out of reach.
+        """
+        return list(await asyncio.gather(*(self._one(context, claim) for claim in claims)))
+
+    async def _one(self, context: StorageDriverRetrieveContext, claim: StorageDriverClaim) -> Payload:
+        name = self._named(claim)
+        if name is None:
+            return unreadable(f"its storage reference names nothing in {self._place}")
+        if (known := self._cache.get(self.name(), name)) is not None:
+            return known
+        try:
+            [payload] = await self._inner.retrieve(context, [claim])
+        except Exception as error:  # of whatever client the driver uses
+            raise StorageError(
+                f"blob {name} can't be read from {self._place} ({_cause(error)}); "
+                f"restore it, or check this process's access to the store: {AGAIN}"
+            ) from error
+        self._cache.put(self.name(), name, payload)
+        return payload
+
+
+def _cause(error: BaseException) -> str:
+    """What went wrong at the bottom, in one line: the SDK's drivers wrap it in an error that names the blob only."""
+    found = error.__cause__ or error
+    return " ".join(f"{type(found).__name__}: {found}".split())[:500]

@@ -1,0 +1,69 @@
+"""What stands for a payload that can't be read and can't be told to be ours; and the converters that refuse it.
+
+Failing on such a payload would fail the workflow task for ever, before any of our code runs. So storage and
+codec hand on a marker, and whoever decodes it gets a `ValueError` with the reason.
+"""
+
+from collections.abc import Sequence
+from itertools import zip_longest
+from typing import Any
+
+from temporalio.api.common.v1 import Payload
+from temporalio.common import RawValue
+from temporalio.contrib.pydantic import PydanticPayloadConverter
+from temporalio.converter import EncodingPayloadConverter
+
+UNREADABLE = b"countersign/unreadable"
+_LONGEST = 500
+
+
+def unreadable(reason: str) -> Payload:
+    """The marker.
+
+    Args:
+        reason: Why the payload can't be read, for a person.
+    """
+    return Payload(metadata={"encoding": UNREADABLE}, data=reason[:_LONGEST].encode())
+
+
+class _Refusing(EncodingPayloadConverter):
+    """Decodes a marker into an error, and encodes nothing."""
+
+    @property
+    def encoding(self) -> str:
+        return UNREADABLE.decode()
+
+    def to_payload(self, value: Any) -> Payload | None:
+        return None
+
+    def from_payload(self, payload: Payload, type_hint: type | None = None) -> Any:
+        raise ValueError(payload.data.decode(errors="replace"))
+
+
+class OurPayloadConverter(PydanticPayloadConverter):
+    """Values to JSON and back, as in `temporalio.contrib.pydantic`; a marker raises `ValueError`."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._set_converters(*self.converters.values(), _Refusing())
+
+
+class TolerantPayloadConverter(OurPayloadConverter):
+    """For workers: what can't be decoded and has no type comes as a `RawValue` instead of failing the task.
+
+    The SDK decodes a workflow's arguments without types if it takes a varying number of them.
+    """
+
+    def from_payloads(self, payloads: Sequence[Payload], type_hints: list[type] | None = None) -> list[Any]:
+        """See temporalio."""
+        return [
+            self._one(payload, hint) for payload, hint in zip_longest(payloads, type_hints or []) if payload is not None
+        ]
+
+    def _one(self, payload: Payload, hint: type | None) -> Any:
+        if hint is not None:
+            return super().from_payloads([payload], [hint])[0]
+        try:
+            return super().from_payloads([payload])[0]
+        except Exception:  # of whatever converter: its sender chose the bytes
+            return RawValue(payload)

@@ -1,0 +1,4 @@
+"""What operators run beside the workers: the codec endpoint of the Temporal UI.
+
+Reaches Temporal through agent_client only. Nothing here runs in a workflow.
+"""

@@ -1,0 +1,80 @@
+"""Payloads that nobody can decode: a session refuses them by name, and no workflow task fails."""
+
+import uuid
+
+import pytest
+from temporalio.api.common.v1 import Payload
+from temporalio.client import WorkflowFailureError
+from temporalio.common import RawValue
+from temporalio.exceptions import ApplicationError
+from tests.conftest import WorkerProcess
+from tests.durable.test_intake import failed_tasks, plain, signal
+from tests.durable.test_waiting import questions
+
+REFERENCE = {"encoding": b"json/protobuf", "messageType": b"temporal.api.sdk.v1.ExternalStorageReference"}
+MARK = "__temporal_external_storage_reference"
+
+UNDECODABLE = {
+    "unknown-encoding": Payload(metadata={"encoding": b"binary/unknown"}, data=b"\x00\x01"),
+    "no-encoding": Payload(data=b"no encoding"),
+    "broken-json": Payload(metadata={"encoding": b"json/plain"}, data=b"{not json"),
+    "broken-protobuf": Payload(metadata={"encoding": b"binary/protobuf", "messageType": b"no.Such"}, data=b"\xff"),
+    "encrypted-without-key-id": Payload(metadata={"encoding": b"binary/encrypted"}, data=b"?" * 40),
+    "not-compressed": Payload(metadata={"encoding": b"binary/zlib"}, data=b"?" * 40),
+    "unknown-driver": Payload(metadata=REFERENCE, data=b'{"driverName": "theirs", "claimData": {"key": "x"}}'),
+    "broken-reference": Payload(metadata=REFERENCE, data=b"{"),
+    "climbing-claim": Payload(
+        metadata=REFERENCE, data=b'{"driverName": "countersign.file", "claimData": {"sha256": "../../etc/passwd"}}'
+    ),
+    "old-broken-reference": Payload(metadata={"encoding": b"json/external-storage-reference"}, data=b"7"),
+    "marked-and-none": Payload(metadata={"encoding": b"json/plain", MARK: b"true"}, data=b"1"),
+}
+
+
+@pytest.fixture(scope="module")
+def worker(temporal_server, tmp_path_factory):
+    """A worker with a file store."""
+    folder = tmp_path_factory.mktemp("undecodable")
+    storage = f"file://{folder}/store"
+    running = WorkerProcess(temporal_server, "lab.agents", folder, None, "--storage", storage).start()
+    yield running
+    running.kill()
+
+
+async def test_a_start_that_can_not_be_decoded_is_refused(worker, client):
+    """The session fails at once and says why; its task is not tried for ever."""
+    for name, payload in UNDECODABLE.items():
+        handle = await client.start_workflow(
+            "AgentSession", RawValue(payload), id=f"{name}-{uuid.uuid4().hex[:8]}", task_queue=worker.queue
+        )
+        with pytest.raises(WorkflowFailureError) as failed:
+            await handle.result()
+        cause = failed.value.cause
+        assert isinstance(cause, ApplicationError) and cause.type == "InvalidStart", name
+        assert "can't be decoded" in cause.message, name
+        assert await failed_tasks(client, handle.id) == 0, name
+
+
+async def test_a_signal_that_can_not_be_decoded_is_recorded(lab, worker, client):
+    """Each one leaves a line of the audit; the question is still answered."""
+    session = await lab.start(worker, "per-call", f"effects={lab.effects_file} effect:a")
+    [question] = await questions(session, 1)
+    for payload in UNDECODABLE.values():
+        await signal(client, session.id, "respond", [payload])
+        await signal(client, session.id, "respond", [payload, payload])
+    await session.answer((question.id, "y"))
+    assert (await session.result()).stop_reason == "end_turn"
+    assert await failed_tasks(client, session.id) == 0
+    refused = [line for line in await session.audit() if line.event == "refused"]
+    assert len(refused) == 2 * len(UNDECODABLE)
+
+
+async def test_a_cycle_started_by_a_stranger_with_anything_fails(worker, client):
+    """It fails as a workflow, not as a task that is tried for ever."""
+    for payloads in ([UNDECODABLE["broken-json"]], [plain({}), UNDECODABLE["unknown-driver"]]):
+        handle = await client.start_workflow(
+            "AgentCycle", args=[RawValue(p) for p in payloads], id=f"s-{uuid.uuid4().hex[:8]}", task_queue=worker.queue
+        )
+        with pytest.raises(WorkflowFailureError):
+            await handle.result()
+        assert await failed_tasks(client, handle.id) == 0
