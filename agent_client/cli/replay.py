@@ -148,12 +148,13 @@ def _modules(wanted: _Wanted) -> list[str]:
 async def _ids(client: "AgentClient", wanted: _Wanted) -> AsyncIterator[str]:
     """The sessions that were named, or all open ones of the queue."""
     from countersign.agent_client.listing import LIVE_STATUSES
+    from countersign.agent_client.queues import queue_of
 
     for session_id in dict.fromkeys(wanted.sessions):
         yield session_id
     if not wanted.sessions:
         async for session in client.sessions(wanted.agent, statuses=LIVE_STATUSES):
-            if session.task_queue == wanted.queue:
+            if session.task_queue == queue_of(wanted.queue, session.agent):
                 yield session.session_id
 
 
