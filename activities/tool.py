@@ -8,6 +8,7 @@ attempt that finds the mark does not run the tool again, unless the tool is idem
 import asyncio
 import contextvars
 import threading
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -108,7 +109,9 @@ class ToolActivities:
         ended = threading.Event()
         try:
             async with heartbeats(INVOKING):
-                return await execute(tool, call, in_thread=self._in_thread, heartbeat=_heartbeat(ended))
+                return await execute(
+                    tool, call, in_thread=self._in_thread, heartbeat=_heartbeat(ended), clock=time.monotonic
+                )
         finally:
             ended.set()
 

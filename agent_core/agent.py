@@ -226,7 +226,9 @@ def _checked_manager(given: ConversationManager | None) -> ConversationManager:
             f"conversation_manager must be one of countersign.agent.conversation_manager, or derived from its "
             f"ConversationManager, not {given!r}"
         )
-    return given or NullConversationManager()
+    if given is not None and not hasattr(given, "report"):
+        raise AgentDefinitionError(f"{type(given).__name__}.__init__ does not call super().__init__(); let it do so")
+    return NullConversationManager() if given is None else given
 
 
 def _executor(given: ToolExecutor | None, agent: str) -> ToolExecutor:

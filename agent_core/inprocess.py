@@ -105,7 +105,13 @@ class InProcessEffects:
             assert tool is not None  # the cycle asks only for tools of this agent
             known = RecoveredCall(index=call.index, status="unknown", detail="it was cancelled while it ran")
             self.done.calls = [*(item for item in self.done.calls if item.index != call.index), known]
-            outcome = await execute(tool, call, in_thread=anyio.to_thread.run_sync, heartbeat=lambda: None)
+            outcome = await execute(
+                tool,
+                call,
+                in_thread=anyio.to_thread.run_sync,
+                heartbeat=lambda: None,
+                clock=asyncio.get_running_loop().time,
+            )
             if outcome.kind == "result":
                 known.status, known.outcome = "finished", outcome
             elif outcome.kind != "unknown":

@@ -324,6 +324,7 @@ class ToolOutcome(Wire):
     detail: str = ""
     state_set: JsonObject = Field(default_factory=dict, description="keys of agent.state that the tool wrote")
     state_deleted: list[str] = Field(default_factory=list)
+    duration_s: float | None = Field(default=None, description="how long it ran, by the clock of where it ran")
 
 
 class StepCall(Wire):

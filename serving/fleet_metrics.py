@@ -13,14 +13,17 @@ from datetime import UTC, datetime
 
 from temporalio.client import Client
 from temporalio.common import MetricMeter
-from temporalio.service import RPCError
 
-from countersign.agent_client.errors import ClientError
 from countersign.agent_client.listing import SessionSummary, listed_sessions
 from countersign.serving.shares import Share
 
 MOST_SESSIONS = 2_000
 """Waiting sessions that are counted; of more, the newest are."""
+
+SESSIONS_WAITING = "countersign_sessions_waiting"
+QUESTIONS_OPEN = "countersign_questions_open"
+OLDEST_AGE = "countersign_oldest_question_age_seconds"
+COUNTED_AT = "countersign_fleet_counted_timestamp_seconds"
 
 logger = logging.getLogger(__name__)
 
@@ -65,10 +68,10 @@ async def counted(client: Client, shares: Sequence[Share]) -> dict[str, Waiting]
 
 def report(meter: MetricMeter, waiting: dict[str, Waiting], now: datetime) -> None:
     """Set the gauges."""
-    sessions = meter.create_gauge("countersign_sessions_waiting", "Sessions with open questions")
-    questions = meter.create_gauge("countersign_questions_open", "Questions that wait for a person")
-    oldest = meter.create_gauge_float("countersign_oldest_question_age_seconds", "Since the oldest was asked", "s")
-    counted_at = meter.create_gauge_float("countersign_fleet_counted_timestamp_seconds", "Last count of these", "s")
+    sessions = meter.create_gauge(SESSIONS_WAITING, "Sessions with open questions")
+    questions = meter.create_gauge(QUESTIONS_OPEN, "Questions that wait for a person")
+    oldest = meter.create_gauge_float(OLDEST_AGE, "Since the oldest was asked", "s")
+    counted_at = meter.create_gauge_float(COUNTED_AT, "Last count of these", "s")
     for agent, one in waiting.items():
         labels = {"agent": agent}
         sessions.set(one.sessions, labels)
@@ -85,8 +88,8 @@ async def reporting(client: Client, meter: MetricMeter, shares: Sequence[Share],
         while True:
             try:
                 report(meter, await counted(client, shares), datetime.now(UTC))
-            except (ClientError, RPCError) as error:
-                logger.warning("what waits can't be counted | %s", error)
+            except Exception as error:  # whatever it is: the worker serves on, and the next count may succeed
+                logger.warning("what waits can't be counted | %s: %s", type(error).__name__, error)
             await asyncio.sleep(every_s)
 
     task = asyncio.create_task(again_and_again())

@@ -9,7 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from countersign.agent_core.cycle.managing import CONVERSATION_REDUCED
+from countersign.agent_core.cycle.managing import CONVERSATION_REDUCED, CONVERSATION_RESTORED
 from countersign.agent_core.json_values import canonical_json
 from countersign.agent_core.messages import Message
 from countersign.agent_core.session import Session, views
@@ -158,8 +158,9 @@ def cycle_line(given: CycleInput, outcome: CycleOutcome) -> str:
     if not tools and outcome.pending is not None:
         tools = _tools([outcome.pending.message])
     ended = f"{plain(tools) + ', ' if tools else ''}ended with {code(outcome.stop_reason)}"
-    reduced = [entry.detail for entry in outcome.audit if entry.event == CONVERSATION_REDUCED]
-    cut = f", conversation reduced to {reduced[-1].get('left')} messages" if reduced else ""
+    lines = [entry for entry in outcome.audit if entry.event in (CONVERSATION_REDUCED, CONVERSATION_RESTORED)]
+    reduced = bool(lines) and lines[-1].event == CONVERSATION_REDUCED
+    cut = f", conversation reduced to {lines[-1].detail.get('left')} messages" if reduced else ""
     return f"- cycle {given.cycle}: {ended}{cut}"
 
 

@@ -44,7 +44,7 @@ COUNTERS = {
 
 _CHANNELS = frozenset({ANSWER_UPDATE, INVOKE_UPDATE, CLOSE_UPDATE, PROMPT_SIGNAL, RESPOND_SIGNAL})
 _STOP_REASONS = frozenset(
-    "end_turn cancelled failed max_tokens stop_sequence content_filtered guardrail_intervened denied "
+    "end_turn cancelled failed max_tokens stop_sequence content_filtered guardrail_intervened "
     "limit_turns limit_total_tokens limit_output_tokens".split()
 )
 

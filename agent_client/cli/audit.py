@@ -111,6 +111,7 @@ _WORDS: dict[str, Callable[[Detail], str]] = {
     ),
     "cycle_failed": lambda detail: f"cycle failed as a workflow: {detail.get('reason')}",
     "conversation_reduced": _reduced,
+    "conversation_restored": lambda detail: f"conversation put back as it was: {detail.get('left')} messages",
     "stop": lambda detail: f"stop ({detail.get('reason')})",
     "close": lambda detail: "close",
     "turn_failed": lambda detail: f"turn failed{_error(detail)}",

@@ -27,7 +27,8 @@ REDUCTION_LIMIT = 30
 """How often one model call may be tried with a smaller conversation."""
 
 CONVERSATION_REDUCED = "conversation_reduced"
-"""The line of the audit trail."""
+CONVERSATION_RESTORED = "conversation_restored"
+"""The lines of the audit trail."""
 
 _NEVER_CHANGE_A_MESSAGE = (SlidingWindowConversationManager, SummarizingConversationManager)
 """They put new messages in the place of old ones, so they need no copies to work on."""
@@ -48,6 +49,8 @@ class Managing:
         self._idle = type(self._manager) is NullConversationManager
         self._asked = False
         self._reductions = 0
+        self._at_first: list[Message] = []
+        self._removed_at_first = 0
 
     async def before_model_call(self) -> None:
         """Bring the conversation to its size if the manager wants that before this model call."""
@@ -79,9 +82,27 @@ class Managing:
         """Make the conversation smaller, so that the model can be called again.
 
         Raises:
-            ContextWindowOverflowException: If it can't be made smaller, or the manager never stops.
-            CallbackError: If the manager fails; the conversation is as it was.
+            ContextWindowOverflowException: If it can't be made small enough, or the manager never stops. What went
+                for this model call is back then: it would be lost in vain.
+            CallbackError: If the manager fails; likewise.
         """
+        if self._reductions == 0:
+            self._at_first = list(self._agent.messages)
+            self._removed_at_first = self._manager.removed_message_count
+        try:
+            await self._reduce(error)
+        except (CallbackError, ContextWindowOverflowException):
+            self._restore()
+            raise
+
+    def _restore(self) -> None:
+        messages = self._agent.messages
+        if len(messages) != len(self._at_first) or messages != self._at_first:
+            self._manager.removed_message_count = self._removed_at_first
+            messages[:] = self._at_first
+            self._context.note(CONVERSATION_RESTORED, left=len(messages))
+
+    async def _reduce(self, error: ContextWindowOverflowException) -> None:
         if self._idle:
             raise ContextWindowOverflowException(
                 f"{error}. Nothing was cut. To let the agent go on: give it a conversation_manager (deploy it; this "

@@ -10,12 +10,14 @@ from countersign.agent_core.cycle.context import CycleContext, cancel_text
 from countersign.agent_core.cycle.managing import Managing
 from countersign.agent_core.cycle.model_phase import call_model
 from countersign.agent_core.cycle.tool_phase import STOPPED_TEXT, ToolPhase
-from countersign.agent_core.effects import Effects, current_effects
+from countersign.agent_core.effects import Effects, current_effects, current_spending
 from countersign.agent_core.errors import CallbackError, ContextWindowOverflowException, MaxTokensReachedException
 from countersign.agent_core.hooks.events import AfterInvocationEvent, BeforeInvocationEvent, ModelStopResponse
 from countersign.agent_core.interrupts import as_interrupt
 from countersign.agent_core.messages import (
     Message,
+    Usage,
+    add_usage,
     assistant_text,
     not_run,
     results_message,
@@ -49,11 +51,13 @@ async def run_cycle(agent: "Agent", given: CycleInput, messages: Sequence[Messag
     Returns:
         Never raises for what models, tools, hooks or handlers do: that is an outcome too.
     """
-    token = current_effects.set(effects)
+    cycle = _Cycle(agent, given, messages, effects)
+    token, spending = current_effects.set(effects), current_spending.set(cycle.spend)
     try:
-        return await _Cycle(agent, given, messages, effects).run()
+        return await cycle.run()
     finally:
         current_effects.reset(token)
+        current_spending.reset(spending)
 
 
 class _Cycle:
@@ -67,6 +71,10 @@ class _Cycle:
         self._managing = Managing(self._context)
         self._before = list(messages)
         self._pending = given.pending.model_copy(deep=True) if given.pending else None
+
+    def spend(self, usage: Usage) -> None:
+        """Count what a handler's own model used."""
+        self._context.progress.usage = add_usage(self._context.progress.usage, usage)
 
     async def run(self) -> CycleEnd:
         cause: BaseException | None = None

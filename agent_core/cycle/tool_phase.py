@@ -68,6 +68,7 @@ class ToolPhase:
         self._context = context
         self._pending = pending
         self._uses = tool_uses(pending.message)
+        self._noted = {question.id for question in pending.questions}
         given = context.given
         self._ledger = Ledger(
             given.session_id + given.session_run,
@@ -254,6 +255,9 @@ class ToolPhase:
             self._finish(index, await self._after_refusal(index, decision))
 
     def _note_asked(self, question: str, ask: Ask) -> None:
+        if question in self._noted:  # asked before, and still open: one line in the audit trail is enough
+            return
+        self._noted.add(question)
         self._context.note("question_asked", question=question, name=ask.name)
 
     async def _after_refusal(self, index: int, refused: Refused) -> ToolResult:
@@ -333,6 +337,7 @@ class ToolPhase:
             invocation_state=self._context.invocation_state,
             result=copy.deepcopy(result),
             exception=_as_exception(outcome.error),
+            duration=outcome.duration_s,
         )
         failed_before = self._pass.error is not None
         await self._fire_after(event)

@@ -26,12 +26,12 @@ TURNS = 12
 
 TOOLS = ("act", "act", "act", "again", "asks", "missing")
 HOOKS = (
-    "ask", "batch", "second", "grow", "default", "cancel 2", "raise 1", "raise on resume", "raise after 1",
-    "retry once", "swallow", "end turn", "cancel", "raise at model", "rename",
+    "ask", "ask", "batch", "second", "grow", "default", "cancel 2", "raise 1", "raise on resume", "raise after 1",
+    "retry once", "retry once", "swallow", "end turn", "cancel", "raise at model", "rename",
 )  # fmt: skip
 HANDLERS = ("hitl", "judged", "deny 3", "guide 0", "confirm", "transform", "broken deny", "broken proceed", "none")
 ANSWERS: tuple[Any, ...] = (
-    "y", "y", "y", "n", "t", "no: not today", True, False, None, "", 0, [], {"approved": False},
+    "y", "y", "y", "y", "y", "n", "t", "no: not today", True, False, None, "", 0, [], {"approved": False},
     {"decision": "edit", "input": {"x": 7}}, {"decision": "edit", "input": {"x": "?"}}, {"decision": "approve"},
     {"decision": "reject", "reason": "later"}, "leave", "leave", "twice", "other id", "cancel",
 )  # fmt: skip

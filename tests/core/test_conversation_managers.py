@@ -132,14 +132,18 @@ def test_an_overflow_cuts_messages_if_no_result_is_long():
 
 
 def test_what_cant_be_reduced_fails_by_name():
-    """If the prompt alone is too long the turn fails with ContextWindowOverflowException, after few tries."""
+    """If the prompt alone is too long the turn fails by name, after few tries, and what was cut in vain is back."""
     model = Narrow(500, by_turn)
-    agent = Agent(model, conversation_manager=SlidingWindowConversationManager())
+    manager = SlidingWindowConversationManager()
+    agent = Agent(model, conversation_manager=manager)
     agent("short")
     with pytest.raises(EventLoopException, match="the last exchange alone is too long") as failure:
         agent("p" * 600)
     assert isinstance(failure.value.original_exception, ContextWindowOverflowException)
     assert len(model.seen) == 3
+    assert texts(agent) == ["short", "heard short", "p" * 600]
+    assert manager.removed_message_count == 0
+    assert agent._here()._session.state.audit[-3].event == "conversation_restored"
     assert agent("short again").stop_reason == "end_turn"
 
 
@@ -168,6 +172,13 @@ class Own(ConversationManager):
 
     def reduce_context(self, agent, e=None, **kwargs):
         self._work(agent)
+
+
+class Unmade(Own):
+    """One that forgets its base class."""
+
+    def __init__(self):
+        pass
 
 
 def _orphan(agent):
@@ -244,6 +255,7 @@ def test_a_manager_that_makes_nothing_smaller_is_stopped():
         (lambda: SlidingWindowConversationManager(proactive_compression=True), "proactive_compression"),
         (lambda: SummarizingConversationManager(on_error="ignore"), "on_error"),
         (lambda: Agent(ScriptedModel([]), conversation_manager="sliding"), "conversation_manager"),
+        (lambda: Agent(ScriptedModel([]), conversation_manager=Unmade()), r"Unmade.__init__ does not call super"),
     ],
 )
 def test_arguments_that_cant_be_used_are_refused(make, words):

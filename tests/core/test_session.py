@@ -144,6 +144,13 @@ def test_a_stop_does_not_deny_that_a_call_may_have_run():
     assert it.valid()
 
 
+def test_a_question_that_stays_open_is_noted_once():
+    """The audit trail has room for 500 lines; a large batch that is answered piece by piece must not fill it."""
+    it = driven(1, 2, 3).prompt().step().answer("y", 0).step().answer("y", 0).step()
+    asked = [entry.detail["question"] for entry in it.session.state.audit if entry.event == "question_asked"]
+    assert len(asked) == len(set(asked)) == 3
+
+
 def test_the_session_goes_on_after_a_stop():
     """A stopped turn does not end an open session."""
     it = Driven(make([], lambda scene: "done" if scene.call else acts(1)[0])).prompt().step()

@@ -13,7 +13,7 @@ from temporalio.client import Client
 from tests.crash.histories import failed_tasks
 
 from countersign.agent_client import AgentClient, SessionHandle
-from countersign.agent_client.errors import ConnectionFailedError, NoReplyError, NoWorkerError
+from countersign.agent_client.errors import AgentRunError, ClientError, SessionEndedError, SessionNotFoundError
 from countersign.agent_core.messages import Message, history_faults
 from countersign.agent_core.wire import Question
 
@@ -40,8 +40,8 @@ ASKED = Counter({"batch": 1, "payment": 2, "colour": 1, "countersign:human-in-th
 
 UNKNOWN = "unknown-outcome"
 
-AWAY = (ConnectionFailedError, NoWorkerError, NoReplyError)
-"""What a client program meets while a worker or the server is away; it tries again."""
+FINAL = (AgentRunError, SessionEndedError, SessionNotFoundError)
+"""What a client program does not try again; anything else says that a worker or the server is away, or overrun."""
 
 
 class Effects:
@@ -141,11 +141,13 @@ class Operator:
 
 
 async def patiently(call: Callable[[], Awaitable[T]]) -> T:
-    """Call until somebody is there."""
+    """Call until somebody is there to answer."""
     while True:
         try:
             return await call()
-        except AWAY:
+        except FINAL:
+            raise
+        except ClientError:
             await asyncio.sleep(0.1)
 
 

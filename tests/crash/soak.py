@@ -61,9 +61,12 @@ class Crew:
 
 async def tell(soak: Soak, crew: Crew, every_s: float) -> None:
     """Say from time to time how far it is, and how large the workers are."""
-    began = time.monotonic()
+    began, told = time.monotonic(), 0
     while True:
         await asyncio.sleep(every_s)
+        for fault in soak.faults[told:]:
+            print(f"  FAULT {fault[:500]}", flush=True)
+        told = len(soak.faults)
         crew.rss.append((time.monotonic() - began, crew.workers[0].rss_mb))
         sizes = " ".join(f"{worker.rss_mb:.0f}" for worker in crew.workers)
         print(
