@@ -82,7 +82,8 @@ def replay(
     modules = [name.strip() for item in agents for name in item.split(",") if name.strip()]
     wanted = _Wanted(modules, session or [], agent, history or [], task_queue, limit)
     sys.path.insert(0, os.getcwd())
-    logging.getLogger("temporalio").setLevel(logging.CRITICAL)  # what a replay meets is reported, not logged
+    for name in ("temporalio", "countersign"):  # what a replay meets is reported, not logged
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     with _progress() as tell:
         found = _found(wanted, Connection(address, namespace, profile), as_json, tell)
     breaks = any(one.breaks for one in found.replayed)
