@@ -71,7 +71,8 @@ def replies(open_ids: list[str], answers: list[Any]) -> list[dict[str, Any]]:
 async def play(plan: dict[str, Any]) -> Played:
     """Play a plan until the turn is over, or for as many stops as a plan may take."""
     played = Played(planned(sequential=plan["sequential"]))
-    answers, sent = list(plan["answers"]), json.dumps(plan)
+    answers = list(plan["answers"])
+    sent: Any = json.dumps(plan)
     for _ in range(TURNS):
         before = played.agent._here()._session.state.model_dump_json()
         try:

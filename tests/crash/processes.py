@@ -14,7 +14,8 @@ from pathlib import Path
 from tests.crash.points import Trap, set_trap
 
 from countersign.agent_core.wire import WORKER_READY
-from countersign.worker import WorkerSettings, serve
+from countersign.serving.settings import WorkerSettings
+from countersign.worker import serve
 
 AGENTS = "crashlab.agents"
 AGENTS_PATH = Path(__file__).parent
