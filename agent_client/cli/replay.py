@@ -113,7 +113,7 @@ async def _from_files(wanted: _Wanted, tell: Callable[[int], None]) -> _Found:
 
 
 async def _files(rehearsal: "Rehearsal", wanted: _Wanted, tell: Callable[[int], None]) -> "list[Replayed]":
-    from countersign.agent_client.replaying import read_history
+    from countersign.agent_client.replay_histories import read_history
 
     replayed: list[Replayed] = []
     for file in wanted.files:

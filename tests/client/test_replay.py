@@ -12,7 +12,7 @@ from tests.support.shop import AFTER, BEFORE, CHANGES, HARMLESS, SHOP, agent
 
 from countersign.agent_client.errors import ClientError
 from countersign.agent_client.replay_findings import difference
-from countersign.agent_client.replaying import read_history
+from countersign.agent_client.replay_histories import read_history
 from countersign.workflows.replayed import Started
 
 ROOT = Path(__file__).parents[2]
