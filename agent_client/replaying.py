@@ -138,10 +138,10 @@ async def with_cycles(temporal: Client, rehearsal: Rehearsal, session_id: str) -
     Raises:
         SessionNotFoundError: If there is no such session.
     """
-    await described(temporal, session_id)
+    pinned = pinned_build(await described(temporal, session_id))
     try:
         history = await temporal.get_workflow_handle(session_id).fetch_history()
-        yield await rehearsal.replay(history)
+        yield _ends_elsewhere(session_id, "session", pinned) if pinned else await rehearsal.replay(history)
         for cycle_id in open_children(history):
             yield await _cycle(temporal, rehearsal, cycle_id)
     except TemporalError as error:
@@ -153,9 +153,13 @@ async def _cycle(temporal: Client, rehearsal: Rehearsal, cycle_id: str) -> Repla
     seen = await handle.describe()
     pinned = pinned_build(seen)
     if pinned:
-        what = f"pinned to build {pinned}, on which it ends; this code never runs it"
-        return Replayed(cycle_id, "cycle", 0, findings=[Finding("pinned", "notice", what)])
+        return _ends_elsewhere(cycle_id, "cycle", pinned)
     return await rehearsal.replay(await handle.fetch_history())
+
+
+def _ends_elsewhere(workflow_id: str, kind: str, build: str) -> Replayed:
+    what = f"pinned to build {build}, on which it ends; this code never runs it"
+    return Replayed(workflow_id, kind, 0, findings=[Finding("pinned", "notice", what)])
 
 
 def pinned_build(seen: WorkflowExecutionDescription) -> str:
