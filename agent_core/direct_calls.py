@@ -13,12 +13,13 @@ from pydantic_core import to_jsonable_python
 
 from countersign.agent_core.cycle.callbacks import CallbackRunner
 from countersign.agent_core.cycle.context import CycleContext
+from countersign.agent_core.cycle.managing import Managing
 from countersign.agent_core.cycle.tool_phase import ToolPhase
 from countersign.agent_core.effects import Effects, current_effects, on_a_worker
 from countersign.agent_core.errors import CallbackError, PolicyViolationError
 from countersign.agent_core.json_values import JsonObject, check_json
 from countersign.agent_core.messages import Message, ToolResult, ToolUse, assistant_text, results_message, user_message
-from countersign.agent_core.wire import CycleInput, Pending, TurnProgress
+from countersign.agent_core.wire import CycleInput, CycleOutcome, Pending, TurnProgress
 
 if TYPE_CHECKING:
     from countersign.agent_core.agent import Agent
@@ -118,6 +119,7 @@ async def call_directly(
         if result is not None and record:
             for part in _record(agent, use, result, note):
                 await context.add_message(part)
+            await Managing(context).after_turn(CycleOutcome(stop_reason="end_turn", last_cycle=given.cycle))
         if failure is not None:
             raise failure
     except CallbackError as error:

@@ -71,7 +71,7 @@ def replies(open_ids: list[str], answers: list[Any]) -> list[dict[str, Any]]:
 async def play(plan: dict[str, Any]) -> Played:
     """Play a plan until the turn is over, or for as many stops as a plan may take."""
     played = Played(planned(sequential=plan["sequential"]))
-    answers = list(plan["answers"])
+    answers: list[Any] = list(plan["answers"])
     sent: Any = json.dumps(plan)
     for _ in range(TURNS):
         before = played.agent._here()._session.state.model_dump_json()

@@ -49,6 +49,30 @@ def from_hooks() -> Iterator[Scenario]:
                            known=(NO_MODEL,) if early else () if worded else (WORDS,))  # fmt: skip
 
 
+def while_it_answers() -> Iterator[Scenario]:
+    """The model is told to stop in the middle of what it says."""
+    for kind in ("calls", "text"):
+        for how in HOW:
+            yield Scenario(f"cancel while the model gives {kind} {how}", _cancels_model(kind, how),
+                           prompts=("go", "again"), known=(WORDS,) if kind == "calls" and "after_current_tools" in how
+                           else ())  # fmt: skip
+
+
+def _cancels_model(kind: str, how: dict[str, Any]) -> Callable[[World], Any]:
+    def build(world: World) -> Any:
+        held: list[Any] = []
+
+        def says(scene: Any) -> Any:
+            if len(scene.messages) == 1:
+                held[0].cancel(**how)
+            return [_use(1)] if kind == "calls" and len(scene.turn) == 1 else "text"
+
+        held.append(world.agent(says))
+        return held[0]
+
+    return build
+
+
 def _cancel(how: dict[str, Any], agent: Any) -> None:
     agent.cancel(**how)
 
@@ -101,4 +125,4 @@ def cancelled_then_answered(build: Callable[[World], Any], how: dict[str, Any]) 
     return built
 
 
-ALL = [*from_hooks(), *from_outside()]
+ALL = [*from_hooks(), *from_outside(), *while_it_answers()]

@@ -63,6 +63,11 @@ def calls_and_records() -> Iterator[Scenario]:
 
     yield _case("a tool that writes to the state", build=lambda world: {"tools": [world.act(writes)]})
 
+    def windowed(world: World) -> dict[str, Any]:
+        return {"conversation_manager": world.sdk.SlidingWindowConversationManager(window_size=5)}
+
+    yield _case("a conversation of a few messages", (direct(x=1), direct(x=2), "go", direct(x=3)), build=windowed)
+
     def adds(world: World) -> dict[str, Any]:
         return {"hooks": [world.hooks(MessageAdded=lambda e: world.note(e, f"added {e.message['role']}"))]}
 

@@ -4,10 +4,11 @@ import contextlib
 from typing import Any
 
 from tests.differential.must_show import Case, agent, asks, case, counted, messages_only, outcome, ran, says, up, use
-from tests.differential.running import Trace
+from tests.differential.running import Trace, blocks
 from tests.differential.sdk import World
 
 from countersign.agent_core.messages import history_faults
+from countersign.models import Model
 
 TWO = says([use(1), use(2)])
 CUT_OFF = {"toolUse": {"toolUseId": "u", "name": "act", "input": '{"x": 1'}}
@@ -99,6 +100,38 @@ def raising(where: str) -> Any:
     return build
 
 
+def fails_with_one_open(w: World) -> Any:
+    """Both calls ask; once one is answered, a hook fails."""
+
+    def fails(event: Any) -> None:
+        if up(event, "passes") == 3:
+            raise ValueError("broken")
+
+    return agent(w, TWO, hooks=[asks(w), w.hooks(BeforeToolCall=fails)])
+
+
+def late(interrupts: Any) -> list[Any]:
+    """The answer to the question that was open when the turn failed."""
+    return blocks(interrupts[-1:], ["y"])
+
+
+class CutOff(Model):
+    """Stops at its token limit in the middle of a call."""
+
+    async def stream(self, messages: Any, *args: Any, **kwargs: Any) -> Any:
+        yield {"messageStart": {"role": "assistant"}}
+        yield {"contentBlockStart": {"start": {"toolUse": {"toolUseId": "cut", "name": "act"}}}}
+        yield {"contentBlockDelta": {"delta": {"toolUse": {"input": '{"x": 1'}}}}
+        yield {"contentBlockStop": {}}
+        yield {"messageStop": {"stopReason": "max_tokens"}}
+
+
+def cut_off(w: World) -> Any:
+    made = agent(w, TWO, hooks=[asks(w)])
+    made.model = CutOff()
+    return made
+
+
 def cancelling(event: str, value: Any) -> Any:
     def build(w: World) -> Any:
         attribute = "cancel_tool" if event == "BeforeToolCall" else "cancel"
@@ -162,6 +195,11 @@ ALL: list[Case] = [
     case("an input that is no object",
          lambda w: agent(w, says([CUT_OFF]), hooks=[asks(w)]),
          [], outcome, (["end_turn"], {}, ["error"])),
+    case("a message that was cut off in a call", cut_off, [], lambda t: (messages_only(t), valid(t)),
+         ((["MaxTokensReachedException"], []), [])),
+    case("a hook that raises while another question is open", fails_with_one_open, [["y", ...]],
+         lambda t: (messages_only(t)[0], [status for status, _ in messages_only(t)[1]], valid(t)),
+         (["interrupt", "ValueError", "AnswerRefused"], ["error", "error"], []), ("go", late)),
     case("a Confirm before a Deny", with_handlers("confirm", "deny"), [], outcome, (["end_turn"], {}, ["error"])),
     case("a Deny before a Confirm", with_handlers("deny", "confirm"), [], outcome, (["end_turn"], {}, ["error"])),
     case("a Confirm before a Guide", with_handlers("confirm", "guide"), [], outcome, (["end_turn"], {}, ["error"])),

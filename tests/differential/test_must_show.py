@@ -2,6 +2,8 @@
 
 import asyncio
 import copy
+import re
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -11,10 +13,21 @@ from tests.differential.sdk import plain
 from tests.differential.shown import BY_NAME, CASES
 from tests.differential.test_durable import on_a_worker
 
+PAGE = Path(__file__).parents[2] / "docs" / "semantics.md"
 
-def test_cases_have_names_of_their_own():
-    """docs/semantics.md names them."""
+
+def test_the_page_names_cases_that_exist():
+    """Each case has a name of its own; docs/semantics.md says what it is about."""
     assert len(BY_NAME) == len(CASES)
+    named = set(re.findall(r"`\[(.+?)\]`", PAGE.read_text()))
+    assert named <= BY_NAME.keys() and len(named) > 40
+
+
+def test_the_page_has_a_test_in_each_driver_for_what_must_hold():
+    """A row names a case, which is played in both, or one test of each."""
+    rows = [line.split("|") for line in PAGE.read_text().splitlines() if re.match(r"\| M\d+ \|", line)]
+    assert len(rows) > 30
+    assert [row[1:3] for row in rows if "`[" not in row[3] and ("`" not in row[4] or "`" not in row[5])] == []
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.scenario.name)
