@@ -1,5 +1,6 @@
 """Calls the model. Safe to repeat; Temporal owns all retries, the vendor SDK's own are off."""
 
+import time
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
@@ -61,6 +62,7 @@ class ModelActivities:
         pieces, converter = unpacked(arguments), _converter()
         async with heartbeats():
             conversation = await self._segments.messages(pieces, converter)
+        began = time.monotonic()
         try:
             async with heartbeats():
                 response = await answer(self._models[call.agent], call, conversation, specs)
@@ -73,6 +75,7 @@ class ModelActivities:
                 "the model's message (with the inputs of its calls)", size, RESPONSE_LIMIT_BYTES
             )
             raise ApplicationError(str(too_large), type="PayloadTooLargeError", non_retryable=True)
+        response.duration_s = round(time.monotonic() - began, 6)
         response.stored = await self._segments.store(pieces, converter)
         return response
 

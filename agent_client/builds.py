@@ -101,24 +101,29 @@ async def lost_builds(temporal: Client, task_queue: str) -> list[LostBuild]:
     waiting: dict[str, list[str]] = {}
     async for cycle in temporal.list_workflows(pinned_query(task_queue), limit=MOST_LOOKED_AT):
         version = cycle.typed_search_attributes.get(_VERSION) or ""
-        if version and await _lost(temporal, cycle.id, polls.get(version), now):
+        if version and await _lost(temporal, cycle.id, task_queue, polls.get(version), now):
             waiting.setdefault(version, []).append(cycle.id)
     return [LostBuild(version, cycles) for version, cycles in sorted(waiting.items())]
 
 
-async def _lost(temporal: Client, cycle_id: str, last_poll: datetime | None, now: datetime) -> bool:
+async def _lost(temporal: Client, cycle_id: str, task_queue: str, last_poll: datetime | None, now: datetime) -> bool:
     """Whether a cycle has a task that a worker of its build would have taken, had there been one.
 
     Args:
         temporal: Temporal's client.
         cycle_id: The cycle's workflow.
+        task_queue: Its queue; a call that goes to a queue of the tool's own says nothing of this build.
         last_poll: When its build was last seen; the server remembers pollers for five minutes.
         now: The present moment.
     """
     if last_poll is None:
         return True
     seen = (await temporal.get_workflow_handle(cycle_id).describe()).raw_description
-    tasks = [item.scheduled_time for item in seen.pending_activities if item.state == _ACTIVITY_WAITS]
+    tasks = [
+        item.scheduled_time
+        for item in seen.pending_activities
+        if item.state == _ACTIVITY_WAITS and item.activity_options.task_queue.name == task_queue
+    ]
     if seen.pending_workflow_task.state == _TASK_WAITS:
         tasks.append(seen.pending_workflow_task.scheduled_time)
     since = min((at.ToDatetime(UTC) for at in tasks), default=None)

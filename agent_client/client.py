@@ -105,7 +105,7 @@ class AgentClient:
             limits: Caps on one invocation.
             invocation_state: JSON that hooks and tools get to see.
             resume: "each" goes on with every answer; "all" waits for the whole batch.
-            handover_after: Cycles share a workflow until it has lasted so long; zero for one each.
+            handover_after: Cycles share a workflow until its models and tools have worked so long; zero for one each.
             idle_timeout: An open session ends after so long without a prompt.
             deadline: How long each question waits; the worker's default if None.
             approval_ttl: An approval lapses if its call has not started after so long.

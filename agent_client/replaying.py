@@ -4,14 +4,12 @@ Nothing is sent to a session, and no tool, model or step runs: a replay takes th
 """
 
 import asyncio
-import json
 import re
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from temporalio.api.enums.v1 import EventType, VersioningBehavior
+from temporalio.api.enums.v1 import VersioningBehavior
 from temporalio.client import Client, WorkflowExecutionDescription, WorkflowHistory
 from temporalio.converter import DataConverter
 from temporalio.exceptions import TemporalError
@@ -19,16 +17,14 @@ from temporalio.runtime import Runtime, TelemetryConfig
 from temporalio.worker import Replayer
 from temporalio.workflow import NondeterminismError
 
-from countersign.agent_client.errors import ClientError
 from countersign.agent_client.payloads import data_converter
 from countersign.agent_client.replay_findings import Finding, difference, nondeterminism, session_findings
+from countersign.agent_client.replay_histories import kind_of, open_children, started_in
 from countersign.agent_client.translation import described, translated
 from countersign.agent_core.deployment import load_agents
-from countersign.agent_core.json_values import JsonObject
-from countersign.agent_core.wire import CYCLE_WORKFLOW, SESSION_WORKFLOW, STEP_ACTIVITY
 from countersign.workflows import host
 from countersign.workflows.intake import IntakeGuard
-from countersign.workflows.replayed import REPLAYED_WORKFLOWS, Witness, activity_label, child_label
+from countersign.workflows.replayed import REPLAYED_WORKFLOWS, Witness
 from countersign.workflows.sandbox import policed_runner, roots_of
 
 REPLAY_S = 60.0
@@ -36,11 +32,6 @@ REPLAY_S = 60.0
 
 ATTEMPTS = 2
 """On a busy machine a replay may run into Temporal's deadlock detector (2 s) once."""
-
-_ENDS = frozenset(
-    EventType.Value(f"EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_{how}")
-    for how in ("COMPLETED", "FAILED", "CANCELED", "TIMED_OUT", "TERMINATED")
-)
 
 
 @dataclass(frozen=True)
@@ -129,7 +120,10 @@ class Rehearsal:
         if not done:
             task.cancel()
             return TimeoutError(f"the replay did not end within {REPLAY_S:g} s")
-        return task.result().replay_failure
+        try:
+            return task.result().replay_failure
+        except Exception as error:  # the replayer itself gave up: what it met is the finding
+            return error
 
 
 def _plain(failure: Exception) -> str:
@@ -138,82 +132,16 @@ def _plain(failure: Exception) -> str:
     return said[1] if said else str(failure) or type(failure).__name__
 
 
-def kind_of(history: WorkflowHistory) -> str:
-    """Whether it is the history of a "session" or of a "cycle".
-
-    Raises:
-        ClientError: If it is neither.
-    """
-    first = history.events[0].workflow_execution_started_event_attributes if history.events else None
-    name = first.workflow_type.name if first else ""
-    kinds = {SESSION_WORKFLOW: "session", CYCLE_WORKFLOW: "cycle"}
-    if name not in kinds:
-        raise ClientError(
-            f"the history of {history.workflow_id!r} is of workflow type {name!r}; only {SESSION_WORKFLOW} and "
-            f"{CYCLE_WORKFLOW} can be replayed here"
-        )
-    return kinds[name]
-
-
-async def started_in(history: WorkflowHistory, converter: DataConverter) -> list[str]:
-    """The activities and children that a history has, in order, in words."""
-    found = []
-    for event in history.events:
-        if event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
-            given = event.activity_task_scheduled_event_attributes
-            kind = given.activity_type.name
-            args = await converter.decode(given.input.payloads[:1]) if kind == STEP_ACTIVITY else []
-            found.append(activity_label(kind, args))
-        elif event.event_type == EventType.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED:
-            child = event.start_child_workflow_execution_initiated_event_attributes
-            found.append(child_label(child.workflow_id))
-    return found
-
-
-def open_children(history: WorkflowHistory) -> list[str]:
-    """Workflow ids of a session's cycles that had not ended."""
-    found: dict[int, str] = {}
-    for event in history.events:
-        if event.event_type == EventType.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED:
-            child = event.start_child_workflow_execution_initiated_event_attributes
-            found[event.event_id] = child.workflow_id
-        elif event.event_type in _ENDS:
-            found.pop(getattr(event, event.WhichOneof("attributes") or "").initiated_event_id, None)
-        elif event.event_type == EventType.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_FAILED:
-            found.pop(event.start_child_workflow_execution_failed_event_attributes.initiated_event_id, None)
-    return list(found.values())
-
-
-def read_history(file: Path) -> WorkflowHistory:
-    """A history as `temporal workflow show --output json`, the Temporal UI or `make histories` wrote it.
-
-    Raises:
-        ClientError: If it is none.
-    """
-    try:
-        given: JsonObject = json.loads(file.read_text())
-        events = WorkflowHistory.from_json("unknown", given).events
-    except Exception as error:  # whatever protobuf makes of JSON that is none of its own
-        raise ClientError(
-            f"{file} can't be read as a history ({type(error).__name__}: {error}); write one with: "
-            "temporal workflow show --workflow-id ID --output json"
-        ) from error
-    first = events[0].workflow_execution_started_event_attributes if events else None
-    history = WorkflowHistory((first and first.workflow_id) or file.stem, events)
-    kind_of(history)
-    return history
-
-
 async def with_cycles(temporal: Client, rehearsal: Rehearsal, session_id: str) -> AsyncIterator[Replayed]:
     """A session's latest run and its open cycles on this code.
 
     Raises:
         SessionNotFoundError: If there is no such session.
     """
-    await described(temporal, session_id)
+    pinned = pinned_build(await described(temporal, session_id))
     try:
         history = await temporal.get_workflow_handle(session_id).fetch_history()
-        yield await rehearsal.replay(history)
+        yield _ends_elsewhere(session_id, "session", pinned) if pinned else await rehearsal.replay(history)
         for cycle_id in open_children(history):
             yield await _cycle(temporal, rehearsal, cycle_id)
     except TemporalError as error:
@@ -225,9 +153,13 @@ async def _cycle(temporal: Client, rehearsal: Rehearsal, cycle_id: str) -> Repla
     seen = await handle.describe()
     pinned = pinned_build(seen)
     if pinned:
-        what = f"pinned to build {pinned}, on which it ends; this code never runs it"
-        return Replayed(cycle_id, "cycle", 0, findings=[Finding("pinned", "notice", what)])
+        return _ends_elsewhere(cycle_id, "cycle", pinned)
     return await rehearsal.replay(await handle.fetch_history())
+
+
+def _ends_elsewhere(workflow_id: str, kind: str, build: str) -> Replayed:
+    what = f"pinned to build {build}, on which it ends; this code never runs it"
+    return Replayed(workflow_id, kind, 0, findings=[Finding("pinned", "notice", what)])
 
 
 def pinned_build(seen: WorkflowExecutionDescription) -> str:

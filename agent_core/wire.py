@@ -270,6 +270,7 @@ class ModelResponse(Wire):
     message: Message
     usage: Usage = Field(default_factory=no_usage)
     latency_ms: int = 0
+    duration_s: float | None = Field(default=None, description="how long it worked, by the clock of where it ran")
     stored: list[StoredRange] = Field(default_factory=list, description="what its activity has put into storage")
 
 

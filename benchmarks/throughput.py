@@ -6,7 +6,7 @@ import time
 from benchmarks.lab import Lab, new_id
 from benchmarks.processes import cpu_ms
 from benchmarks.questions import Column, Figures, Question
-from benchmarks.ways import OURS, THE_FLOOR, THE_PEER, Way
+from benchmarks.ways import OURS, OURS_PATIENT, THE_FLOOR, THE_PEER, Way
 
 CYCLES = 3
 
@@ -38,7 +38,7 @@ THROUGHPUT = Question(
     quick_sizes=(20,),
     rounds=5,
     weight=2,
-    ways=(OURS, THE_FLOOR, THE_PEER),
+    ways=(OURS, OURS_PATIENT, THE_FLOOR, THE_PEER),
     columns=(
         Column("per_second", "sessions/s"),
         Column("worker_ms", "worker CPU ms/session", 0),

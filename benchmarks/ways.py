@@ -125,6 +125,7 @@ class Plain(Way):
 
 OURS = Ours()
 OURS_ONE_EACH = Ours("handover_after=0", handover_after=timedelta(0))
+OURS_PATIENT = Ours("handover_after=60 s", handover_after=timedelta(seconds=60))
 OURS_BY_SIGNAL = Ours("countersign, signal", signals=True)
 THE_FLOOR = Plain(FLOOR, "Floor", "bench-floor", [])
 THE_PEER = Plain(PEER, "Peer", "bench-peer", ["y"])

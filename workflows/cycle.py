@@ -31,6 +31,7 @@ from countersign.workflows import host
 from countersign.workflows.cycle_effects import DurableEffects
 from countersign.workflows.details import cycle_line
 from countersign.workflows.guard import policed
+from countersign.workflows.pace import Pace
 from countersign.workflows.sandbox import import_time
 
 HANDOVER_CYCLES = 20
@@ -52,6 +53,7 @@ class AgentCycle:
         self._effects: DurableEffects | None = None
         self._stop = False
         self._ended: list[str] = []
+        self._pace = Pace()
 
     @workflow.signal(name="stop")
     def stop(self, _: RawValue) -> None:
@@ -99,7 +101,7 @@ class AgentCycle:
 
     async def _one(self, given: CycleInput, conversation: Conversation) -> CycleOutcome:
         self._show(f"- cycle {given.cycle} runs")
-        self._effects = DurableEffects(given, conversation, self._stop)
+        self._effects = DurableEffects(given, conversation, self._pace, self._stop)
         try:
             agent = _build(given.agent)
         except Exception as error:  # whatever a module or factory raises ends the turn, with its own words
@@ -122,7 +124,7 @@ class AgentCycle:
         return (
             outcome.stop_reason == "tool_use"
             and not self._stop
-            and lasted < timedelta(seconds=given.handover_after_s)
+            and self._pace.allows_another(timedelta(seconds=given.handover_after_s), lasted)
             and info.get_current_history_size() < HANDOVER_BYTES
         )
 

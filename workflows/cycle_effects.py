@@ -35,6 +35,7 @@ from countersign.agent_core.wire import (
 from countersign.workflows import host
 from countersign.workflows.guard import policed
 from countersign.workflows.markdown import plain
+from countersign.workflows.pace import Pace
 
 MODEL_TIMEOUT = timedelta(minutes=10)
 MODEL_HEARTBEAT = timedelta(seconds=10)
@@ -69,12 +70,14 @@ class DurableEffects:
     Args:
         given: The cycle's input.
         conversation: The conversation so far, and what of it is in storage.
+        pace: Counts how long the effects work.
         stop_requested: Whether a stop has come already.
     """
 
-    def __init__(self, given: CycleInput, conversation: Conversation, stop_requested: bool) -> None:
+    def __init__(self, given: CycleInput, conversation: Conversation, pace: Pace, stop_requested: bool) -> None:
         self._given = given
         self._conversation = conversation
+        self._pace = pace
         self._result_bytes = 0
         self.stop_requested = stop_requested
 
@@ -105,6 +108,7 @@ class DurableEffects:
             )
         except ActivityError as error:
             raise _named(error) from error
+        self._pace.add(response.duration_s)
         self._conversation.store(sent, response.stored)
         return response
 
@@ -114,6 +118,7 @@ class DurableEffects:
 
         async def one(position: int, call: ToolCall, size: int) -> None:
             outcome = await self._call_tool(call, size)
+            self._pace.add(outcome.duration_s)
             async with one_at_a_time:
                 await done(position, self._affordable(call, outcome))
 
@@ -182,6 +187,7 @@ class DurableEffects:
         size = json_size(call.model_dump(mode="json"))
         if size > MAX_VALUE_BYTES:
             raise errors.PayloadTooLargeError(f"the arguments of step {name}", size, MAX_VALUE_BYTES)
+        began = workflow.now()
         try:
             return await workflow.execute_activity(
                 STEP_ACTIVITY,
@@ -193,6 +199,8 @@ class DurableEffects:
             )
         except ActivityError as error:
             raise _named(error) from error
+        finally:
+            self._pace.add((workflow.now() - began).total_seconds())  # a step returns a value and no duration
 
 
 def _failed_call(call: ToolCall, error: ActivityError, queue: str | None, wait: timedelta | None) -> ToolOutcome:

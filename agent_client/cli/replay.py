@@ -82,7 +82,8 @@ def replay(
     modules = [name.strip() for item in agents for name in item.split(",") if name.strip()]
     wanted = _Wanted(modules, session or [], agent, history or [], task_queue, limit)
     sys.path.insert(0, os.getcwd())
-    logging.getLogger("temporalio").setLevel(logging.CRITICAL)  # what a replay meets is reported, not logged
+    for name in ("temporalio", "countersign"):  # what a replay meets is reported, not logged
+        logging.getLogger(name).setLevel(logging.CRITICAL)
     with _progress() as tell:
         found = _found(wanted, Connection(address, namespace, profile), as_json, tell)
     breaks = any(one.breaks for one in found.replayed)
@@ -112,7 +113,7 @@ async def _from_files(wanted: _Wanted, tell: Callable[[int], None]) -> _Found:
 
 
 async def _files(rehearsal: "Rehearsal", wanted: _Wanted, tell: Callable[[int], None]) -> "list[Replayed]":
-    from countersign.agent_client.replaying import read_history
+    from countersign.agent_client.replay_histories import read_history
 
     replayed: list[Replayed] = []
     for file in wanted.files:
@@ -148,12 +149,13 @@ def _modules(wanted: _Wanted) -> list[str]:
 async def _ids(client: "AgentClient", wanted: _Wanted) -> AsyncIterator[str]:
     """The sessions that were named, or all open ones of the queue."""
     from countersign.agent_client.listing import LIVE_STATUSES
+    from countersign.agent_client.queues import queue_of
 
     for session_id in dict.fromkeys(wanted.sessions):
         yield session_id
     if not wanted.sessions:
         async for session in client.sessions(wanted.agent, statuses=LIVE_STATUSES):
-            if session.task_queue == wanted.queue:
+            if session.task_queue == queue_of(wanted.queue, session.agent):
                 yield session.session_id
 
 

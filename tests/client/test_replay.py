@@ -6,13 +6,19 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
+from temporalio.api.deployment.v1 import WorkerDeploymentVersion
+from temporalio.api.enums.v1 import VersioningBehavior
+from temporalio.api.workflow.v1 import VersioningOverride, WorkflowExecutionInfo, WorkflowExecutionVersioningInfo
+from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionResponse
 from tests.support.shop import AFTER, BEFORE, CHANGES, HARMLESS, SHOP, agent
 
 from countersign.agent_client.errors import ClientError
 from countersign.agent_client.replay_findings import difference
-from countersign.agent_client.replaying import read_history
+from countersign.agent_client.replay_histories import read_history
+from countersign.agent_client.replaying import pinned_build
 from countersign.workflows.replayed import Started
 
 ROOT = Path(__file__).parents[2]
@@ -108,6 +114,33 @@ def test_code_that_no_worker_could_serve_breaks_everything(tmp_path):
     code, found = replayed(tmp_path, "--history", "unused.json")
     assert code == 1
     assert "nothing_of_that_name" in found["error"]["message"]
+
+
+PINNED, UPGRADED = VersioningBehavior.VERSIONING_BEHAVIOR_PINNED, VersioningBehavior.VERSIONING_BEHAVIOR_AUTO_UPGRADE
+OLD = WorkerDeploymentVersion(deployment_name="agents", build_id="old")
+TO_OLD = VersioningOverride(pinned=VersioningOverride.PinnedOverride(version=OLD))
+
+
+@pytest.mark.parametrize(
+    ("info", "build"),
+    [
+        (WorkflowExecutionVersioningInfo(), ""),
+        (WorkflowExecutionVersioningInfo(behavior=UPGRADED, deployment_version=OLD), ""),
+        (WorkflowExecutionVersioningInfo(behavior=PINNED, deployment_version=OLD), "agents:old"),
+        (WorkflowExecutionVersioningInfo(behavior=UPGRADED, versioning_override=TO_OLD), "agents:old"),
+        (
+            WorkflowExecutionVersioningInfo(
+                behavior=PINNED, deployment_version=OLD, versioning_override=VersioningOverride(auto_upgrade=True)
+            ),
+            "",
+        ),
+    ],
+)
+def test_an_override_counts_before_a_behaviour(info, build):
+    """What an operator pinned or freed by hand is not what the worker said."""
+    execution = WorkflowExecutionInfo(versioning_info=info)
+    raw = DescribeWorkflowExecutionResponse(workflow_execution_info=execution)
+    assert pinned_build(SimpleNamespace(raw_description=raw)) == build
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,8 @@ from tests.replay.record import AGENTS, HISTORIES, released_versions
 from tests.replay.scenarios import SCENARIOS
 
 from countersign import __version__
-from countersign.agent_client.replaying import Rehearsal, read_history
+from countersign.agent_client.replay_histories import read_history
+from countersign.agent_client.replaying import Rehearsal
 
 FILES = sorted(HISTORIES.glob("*/*.json"))
 
