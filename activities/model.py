@@ -76,7 +76,7 @@ class ModelActivities:
             )
             raise ApplicationError(str(too_large), type="PayloadTooLargeError", non_retryable=True)
         response.duration_s = round(time.monotonic() - began, 6)
-        response.stored = await self._segments.store(pieces, converter)
+        response.stored = await self._segments.store(pieces, conversation, converter)
         return response
 
 

@@ -7,7 +7,7 @@ travels with every call.
 import base64
 import logging
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from temporalio.api.common.v1 import Payload
 from temporalio.converter import DataConverter
@@ -22,6 +22,9 @@ logger = logging.getLogger(__name__)
 CACHE_BYTES = 64_000_000
 """What this process remembers of what it has read and written, as JSON."""
 
+
+LARGE_BYTES = 1_000_000
+"""Small pieces that weigh so much together are stored once more, as one."""
 
 INLINE_BYTES = 1_100
 """Messages that a codec has made smaller than this need no storage: they are their own reference."""
@@ -62,29 +65,34 @@ class Segments:
             for message in (read[piece.reference] if isinstance(piece, StoredSegment) else piece)
         ]
 
-    async def store(self, pieces: Sequence[Piece], converter: DataConverter) -> list[StoredRange]:
-        """Put those messages into storage that weigh enough together.
+    async def store(
+        self, pieces: Sequence[Piece], conversation: Sequence[Message], converter: DataConverter
+    ) -> list[StoredRange]:
+        """Put those messages into storage that weigh enough together, and small pieces into one large one.
+
+        Args:
+            pieces: The conversation as it came.
+            conversation: Its messages.
+            converter: With the storage.
 
         Returns:
             What is in storage now; nothing if there is no storage, or it is out of order: then the next call tries
             again.
         """
         stored: list[StoredRange] = []
-        if converter.external_storage is None:
-            return stored
-        for start, content in _runs(pieces):
-            size = json_size(content)
-            if size < SEGMENT_BYTES:
-                continue
+        for start, count in [*_fresh(pieces), *_small(pieces)]:
+            content = list(conversation[start : start + count])
             try:
                 [payload] = await converter.encode([content])
             except Exception as error:
-                logger.warning("%d messages stay out of storage: %s: %s", len(content), type(error).__name__, error)
+                logger.warning("%d messages stay out of storage: %s: %s", count, type(error).__name__, error)
                 return stored
             if not payload.external_payloads and payload.ByteSize() > INLINE_BYTES:
-                continue  # there is no storage
+                return stored  # there is no storage
             reference = base64.b64encode(payload.SerializeToString(deterministic=True)).decode()
-            stored.append(StoredRange(start=start, segment=StoredSegment(messages=len(content), reference=reference)))
+            size = json_size(content)
+            segment = StoredSegment(messages=count, bytes=size, reference=reference)
+            stored.append(StoredRange(start=start, segment=segment))
             self._remember(reference, content, size)
         return stored
 
@@ -97,19 +105,32 @@ class Segments:
             self._bytes -= gone
 
 
-def _runs(pieces: Sequence[Piece]) -> list[tuple[int, list[Message]]]:
-    """The messages that are not in storage, as far as they stand together, with the place of the first one."""
-    runs: list[tuple[int, list[Message]]] = []
-    place, apart = 0, True
-    for piece in pieces:
-        if isinstance(piece, StoredSegment):
-            place, apart = place + piece.messages, True
+def _fresh(pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
+    """Runs of messages that are not in storage and weigh enough: the place of the first one, and how many."""
+    place, run = 0, 0
+    weight = 0
+    for piece in [*pieces, None]:
+        if isinstance(piece, list):
+            run, weight = run + len(piece), weight + json_size(piece)
             continue
-        if apart:
-            runs.append((place, []))
-        runs[-1][1].extend(piece)
-        place, apart = place + len(piece), False
-    return runs
+        if weight >= SEGMENT_BYTES:
+            yield place, run
+        place, run, weight = place + run + (piece.messages if piece else 0), 0, 0
+
+
+def _small(pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
+    """Runs of small pieces in storage that make a large one: a long conversation has few references."""
+    place, run = 0, 0
+    weight = 0
+    for piece in pieces:
+        count = len(piece) if isinstance(piece, list) else piece.messages
+        if isinstance(piece, list) or piece.bytes >= LARGE_BYTES // 4:
+            place, run, weight = place + run + count, 0, 0
+            continue
+        run, weight = run + count, weight + piece.bytes
+        if weight >= LARGE_BYTES:
+            yield place, run
+            place, run, weight = place + run, 0, 0
 
 
 async def _read(segments: Sequence[StoredSegment], converter: DataConverter) -> list[list[Message]]:

@@ -168,6 +168,7 @@ class StoredSegment(Wire):
     """
 
     messages: int = Field(ge=1, description="how many")
+    bytes: int = Field(default=0, description="their size as JSON")
     reference: str
 
 
