@@ -24,7 +24,7 @@ from temporalio.worker import Worker, WorkerDeploymentConfig
 from countersign.activities.registry import activities_for
 from countersign.activities.search_attributes import register
 from countersign.agent_client.connection import connect_temporal
-from countersign.agent_client.payloads import PayloadSettings, data_converter
+from countersign.agent_client.payloads import PayloadSettings, check_store, data_converter
 from countersign.agent_client.translation import server_trouble
 from countersign.agent_core.deployment import AgentDeployment, load_agents
 from countersign.agent_core.errors import CountersignError
@@ -178,6 +178,7 @@ async def serve(settings: WorkerSettings) -> None:
     converter = data_converter(settings, worker=True)
     client = await connect_temporal(settings.address, settings.namespace, settings.profile, data_converter=converter)
     await _check_namespace(client)
+    await check_store(converter)
     missing = await register(client)
     if missing:
         _say(

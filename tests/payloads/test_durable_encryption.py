@@ -19,6 +19,7 @@ from tests.durable.test_waiting import BIN, questions
 
 from countersign.agent_client import AgentRunError
 from countersign.agent_client.payloads.errors import DecryptionError
+from countersign.agent_core.errors import AnswerRefused
 
 SECRET = "zebra-7f3a"
 
@@ -88,6 +89,8 @@ async def test_nothing_that_the_key_hides_is_readable_on_the_server(lab, client,
     session = await agents.start("per-call", prompt, session_id=f"hidden-{uuid.uuid4().hex[:8]}")
     [question] = await questions(session, 1)
     seen = await everything_on_the_server(client, session.id)
+    with pytest.raises(AnswerRefused, match=f"no question has the id 'int-{SECRET}'"):
+        await session.answer((f"int-{SECRET}", "y"))
     await session.answer((question.id, f"no: {SECRET}"), comment=f"because {SECRET}", responder=SECRET)
     assert SECRET in str((await session.result()).message), "the key opens it"
     failing = await agents.start("angry", "go", session_id=f"hidden-{uuid.uuid4().hex[:8]}")
@@ -115,7 +118,8 @@ async def test_a_worker_without_the_key_loses_nothing(lab, client, keys, monkeyp
         assert "COUNTERSIGN_ENCRYPTION_KEYS" in complaint(*words, "--address", lab.address)
     ignorant.stop()
     lab.worker(queue=ignorant.queue)
-    assert SECRET in str((await session.result()).message)
+    async with asyncio.timeout(60):
+        assert SECRET in str((await session.result()).message)
 
 
 def complaint(*words: str) -> str:
@@ -129,8 +133,9 @@ def complaint(*words: str) -> str:
 
 async def failed_task(client: Client, session_id: str) -> str:
     """What the first failed workflow task of a session says; waits for it."""
-    while True:
-        async for event in client.get_workflow_handle(session_id).fetch_history_events():
-            if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
-                return event.workflow_task_failed_event_attributes.failure.message
-        await asyncio.sleep(0.05)
+    async with asyncio.timeout(60):
+        while True:
+            async for event in client.get_workflow_handle(session_id).fetch_history_events():
+                if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
+                    return event.workflow_task_failed_event_attributes.failure.message
+            await asyncio.sleep(0.05)
