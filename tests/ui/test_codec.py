@@ -30,6 +30,7 @@ async def encrypted_lab(tmp_path, monkeypatch):
     monkeypatch.setenv("COUNTERSIGN_ENCRYPTION_KEYS", str(tmp_path / "keys"))
     port = free_port()
     async with DevServer(ui=True, codec_endpoint=f"http://127.0.0.1:{port}") as temporal:
+        assert temporal.ui_url is not None
         app = codec_app(data_converter(), anybody, [temporal.ui_url], ["127.0.0.1"])
         server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=port, log_level="warning"))
         serving = asyncio.create_task(server.serve())
