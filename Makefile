@@ -7,7 +7,7 @@ READY := .venv/.ready
 TYPED_LENIENTLY = $(wildcard tests examples benchmarks)
 
 .DEFAULT_GOAL := help
-.PHONY: help install check test demo screenshots format clean
+.PHONY: help install check test crash soak demo histories screenshots format clean
 
 help: ## Show these commands
 	@awk -F ':.*## ' '/^[a-z]+:.*## / {printf "  make %-11s %s\n", $$1, $$2}' Makefile
@@ -24,8 +24,17 @@ check: $(READY) ## Lint, format, types, walls between rooms
 test: $(READY) ## Run the tests; ARGS="-k name" for some of them
 	$(BIN)/python -m pytest $(ARGS)
 
+crash: $(READY) ## Kill worker and server at every point; ARGS="--help"
+	$(BIN)/python -m tests.crash.matrix $(ARGS)
+
+soak: $(READY) ## Many sessions, workers killed; ARGS="--sessions 100 --minutes 1"
+	$(BIN)/python -m tests.crash.soak $(ARGS)
+
 demo: $(READY) ## Run the demo
 	$(BIN)/python -m examples.demo
+
+histories: $(READY) ## Record tests/replay/histories of this version anew
+	$(BIN)/python -m tests.replay.record
 
 screenshots: $(READY) ## Make docs/images anew; needs Chromium
 	$(BIN)/python -m docs.screenshots

@@ -9,12 +9,15 @@ from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from countersign.activities.segments import Segments
+from countersign.agent_core.conversation import unpacked
 from countersign.agent_core.messages import Message
 from countersign.agent_core.wire import (
     MODEL_ACTIVITY,
     READ_CYCLE_ACTIVITY,
     ModelCall,
     ModelResponse,
+    Piece,
     RecoveredCall,
     RecoveredCycle,
     Recovery,
@@ -29,7 +32,7 @@ class _Scheduled:
 
     kind: str
     argument: Any
-    segments: list[list[Message]] = field(default_factory=list)
+    pieces: list[Piece] = field(default_factory=list)
     started: bool = False
     result: Any = None
     done: bool = False
@@ -65,11 +68,11 @@ class HistoryActivities:
             if error.status != RPCStatusCode.NOT_FOUND:
                 raise
             return Recovery(reason=reason)
-        cycles = _Cycles()
+        cycles, segments = _Cycles(), Segments()
         for item in activities:
             if item.kind == MODEL_ACTIVITY:
                 asked = cycles.of(ModelCall.model_validate(item.argument).cycle)
-                asked.opened_with = _since_the_model_spoke(item.segments)
+                asked.opened_with = _since_the_model_spoke(await segments.messages(item.pieces, client.data_converter))
             if item.kind == MODEL_ACTIVITY and item.done:
                 call = ModelCall.model_validate(item.argument)
                 cycles.of(call.cycle).response = ModelResponse.model_validate(item.result)
@@ -84,9 +87,8 @@ class HistoryActivities:
         return Recovery(reason=reason, cycles=[cycles.found[number] for number in sorted(cycles.found)])
 
 
-def _since_the_model_spoke(segments: list[list[Message]]) -> list[Message]:
+def _since_the_model_spoke(messages: list[Message]) -> list[Message]:
     """The messages after the last one of the assistant; they hold the results of its calls."""
-    messages = [message for segment in segments for message in segment]
     last = max((place for place, message in enumerate(messages) if message["role"] == "assistant"), default=None)
     return [] if last is None else messages[last + 1 :]
 
@@ -118,8 +120,8 @@ async def _read(client: Client, event: HistoryEvent, scheduled: dict[int, _Sched
         given = event.activity_task_scheduled_event_attributes
         values = await client.data_converter.decode(given.input.payloads)
         kind = given.activity_type.name
-        segments = values[1:] if kind == MODEL_ACTIVITY else []
-        scheduled[event.event_id] = _Scheduled(kind, values[0] if values else None, segments)
+        pieces = unpacked(values[1:]) if kind == MODEL_ACTIVITY else []
+        scheduled[event.event_id] = _Scheduled(kind, values[0] if values else None, pieces)
     elif event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
         completed = event.activity_task_completed_event_attributes
         item = scheduled[completed.scheduled_event_id]

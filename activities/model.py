@@ -1,18 +1,22 @@
 """Calls the model. Safe to repeat; Temporal owns all retries, the vendor SDK's own are off."""
 
+import time
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 
 from temporalio import activity
+from temporalio.converter import ActivitySerializationContext, DataConverter
 from temporalio.exceptions import ApplicationError
 
 from countersign.activities.heartbeats import heartbeats
 from countersign.activities.providers import model_from
 from countersign.activities.providers.secrets import without_secrets
+from countersign.activities.segments import Segments
+from countersign.agent_core.conversation import unpacked
 from countersign.agent_core.deployment import AgentDeployment
 from countersign.agent_core.errors import AgentDefinitionError, ModelThrottledException, PayloadTooLargeError
-from countersign.agent_core.json_values import json_size
+from countersign.agent_core.json_values import JsonObject, json_size
 from countersign.agent_core.messages import Message
 from countersign.agent_core.models import RETRYABLE, Model, answer
 from countersign.agent_core.wire import MODEL_ACTIVITY, ModelCall, ModelResponse
@@ -34,14 +38,15 @@ class ModelActivities:
     def __init__(self, deployments: Mapping[str, AgentDeployment]) -> None:
         self._deployments = deployments
         self._models = {name: _made(name, deployment) for name, deployment in deployments.items()}
+        self._segments = Segments()
 
     @activity.defn(name=MODEL_ACTIVITY)
-    async def call_model(self, given: dict[str, Any], *segments: list[Message]) -> ModelResponse:
-        """Call an agent's model with a conversation.
+    async def call_model(self, given: dict[str, Any], *arguments: list[Message] | JsonObject) -> ModelResponse:
+        """Call an agent's model with a conversation. Messages that weigh enough are put into storage, if there is any.
 
         Args:
             given: A `ModelCall`.
-            *segments: The conversation, in pieces.
+            *arguments: The conversation, in pieces, as `conversation.packed` makes them.
 
         Raises:
             ApplicationError: Its type is the error's name. Throttling, a service that fails or can't be
@@ -54,9 +59,12 @@ class ModelActivities:
             raise ApplicationError(f"no agent {call.agent!r} on this worker", type="AgentDefinitionError")
         agent = deployment.template
         specs = [tool.tool_spec for name in call.tools if (tool := agent.tool_registry.get(name)) is not None]
+        pieces, converter = unpacked(arguments), _converter()
+        async with heartbeats():
+            conversation = await self._segments.messages(pieces, converter)
+        began = time.monotonic()
         try:
             async with heartbeats():
-                conversation = [message for segment in segments for message in segment]
                 response = await answer(self._models[call.agent], call, conversation, specs)
         except (Exception, SystemExit) as error:  # an exit would end the worker, and then the next one
             # Not "from error": the chain would go into the history, and vendors' errors can hold keys.
@@ -67,7 +75,24 @@ class ModelActivities:
                 "the model's message (with the inputs of its calls)", size, RESPONSE_LIMIT_BYTES
             )
             raise ApplicationError(str(too_large), type="PayloadTooLargeError", non_retryable=True)
+        response.duration_s = round(time.monotonic() - began, 6)
+        response.stored = await self._segments.store(pieces, converter)
         return response
+
+
+def _converter() -> DataConverter:
+    """The worker's data converter, which is told that it works for an activity: nobody else reads what it makes."""
+    info = activity.info()
+    context = ActivitySerializationContext(
+        namespace=info.namespace,
+        activity_id=info.activity_id,
+        activity_type=info.activity_type,
+        activity_task_queue=info.task_queue,
+        workflow_id=info.workflow_id,
+        workflow_type=info.workflow_type,
+        is_local=info.is_local,
+    )
+    return activity.client().data_converter.with_context(context)
 
 
 def _made(agent: str, deployment: AgentDeployment) -> Model:

@@ -11,12 +11,25 @@ from countersign.activities.tool import ToolActivities
 from countersign.agent_core.deployment import AgentDeployment
 
 
-def activities_for(deployments: Mapping[str, AgentDeployment]) -> list[Callable[..., Any]]:
-    """The activities that serve these agents; one type per tool, named after it."""
+def activities_for(
+    deployments: Mapping[str, AgentDeployment], task_queue: str | None = None
+) -> list[Callable[..., Any]]:
+    """The activities that serve these agents; one type per tool, named after it.
+
+    Args:
+        deployments: The agents, by name.
+        task_queue: The queue that the worker serves: tools with another one are left to its workers. None for
+            all tools.
+    """
     return [
         ModelActivities(deployments).call_model,
         StepActivities(deployments).run_step,
         HistoryActivities().read_cycle,
         SearchAttributeActivities().existing,
-        *ToolActivities(deployments).all(),
+        *ToolActivities(deployments, task_queue).all(),
     ]
+
+
+def tool_activities_for(deployments: Mapping[str, AgentDeployment], task_queue: str) -> list[Callable[..., Any]]:
+    """The activities of a worker that runs nothing but the tools of one task queue: no models, steps or agents."""
+    return [*ToolActivities(deployments, task_queue, own_only=True).all()]

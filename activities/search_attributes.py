@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from datetime import timedelta
 
 from temporalio import activity
@@ -21,6 +22,7 @@ from countersign.agent_core.wire import (
 
 RPC_TIMEOUT = timedelta(seconds=5)
 VISIBLE_TRIES, VISIBLE_INTERVAL_S = 20, 0.1
+REMEMBERED_S = 60.0
 
 logger = logging.getLogger(__name__)
 
@@ -36,14 +38,25 @@ ATTRIBUTES = {
 class SearchAttributeActivities:
     """The activity that a session asks before it upserts anything."""
 
+    def __init__(self) -> None:
+        self._complete_until = 0.0
+
     @activity.defn(name=SEARCH_ATTRIBUTES_ACTIVITY)
     async def existing(self) -> list[str]:
-        """Names of our attributes that exist with the right type; none if the server does not say."""
+        """Names of our attributes that exist with the right type; none if the server does not say.
+
+        Once all of them exist, the server is asked once a minute and not by every session.
+        """
+        if time.monotonic() < self._complete_until:
+            return list(ATTRIBUTES)
         try:
-            return await existing(activity.client())
+            found = await existing(activity.client())
         except RPCError as error:
             logger.warning("search attributes can't be listed (%s); sessions go without", error)
             return []
+        if len(found) == len(ATTRIBUTES):
+            self._complete_until = time.monotonic() + REMEMBERED_S
+        return found
 
 
 async def existing(client: Client) -> list[str]:

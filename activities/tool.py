@@ -8,6 +8,7 @@ attempt that finds the mark does not run the tool again, unless the tool is idem
 import asyncio
 import contextvars
 import threading
+import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
@@ -23,9 +24,8 @@ from countersign.agent_core.deployment import AgentDeployment
 from countersign.agent_core.errors import ToolError
 from countersign.agent_core.tools import Tool
 from countersign.agent_core.tools.execution import execute
-from countersign.agent_core.wire import ToolCall, ToolOutcome
+from countersign.agent_core.wire import INVOKING, ToolCall, ToolOutcome
 
-MARK = "invoking"
 THREADS = 200
 """Sync tools that may run at once; the worker's own bound on activities is what counts."""
 
@@ -38,17 +38,28 @@ class ToolActivities:
 
     Args:
         deployments: The agents of this worker, by name.
+        task_queue: The queue that it serves; it runs no tool that has another queue. None runs all of them.
+        own_only: True to run only tools that name this queue.
     """
 
-    def __init__(self, deployments: Mapping[str, AgentDeployment]) -> None:
+    def __init__(
+        self, deployments: Mapping[str, AgentDeployment], task_queue: str | None = None, *, own_only: bool = False
+    ) -> None:
         self._deployments = deployments
+        self._task_queue, self._own_only = task_queue, own_only
         self._threads: anyio.CapacityLimiter | None = None
 
     def all(self) -> list[Callable[..., Awaitable[ToolOutcome]]]:
         """An activity for each tool name of the agents, and one for calls of tools that nobody here has."""
         agents = [deployment.template for deployment in self._deployments.values()]
-        names = sorted({tool.tool_name for agent in agents for tool in agent.tool_registry})
+        names = sorted({tool.tool_name for agent in agents for tool in agent.tool_registry if self._here(tool)})
         return [*(self._named(name) for name in names), self._unserved()]
+
+    def _here(self, tool: Tool) -> bool:
+        """True if this worker is one of those that run a tool."""
+        if tool.queue is None:
+            return not self._own_only
+        return self._task_queue in (None, tool.queue)
 
     def _named(self, name: str) -> Callable[[ToolCall], Awaitable[ToolOutcome]]:
         @activity.defn(name=name)
@@ -81,6 +92,9 @@ class ToolActivities:
         if tool is None:
             detail = f"agent {call.agent!r} has no tool {call.tool!r} on this worker"
             return ToolOutcome(kind="never_started", detail=detail)
+        if not self._here(tool):
+            detail = f"{call.tool!r} is run by workers of {_queue(tool)}, and came to {self._task_queue!r}"
+            return ToolOutcome(kind="never_started", detail=detail)
         if activity.info().activity_type != call.tool:
             detail = f"a call of {call.tool!r} was sent as activity {activity.info().activity_type!r}"
             return ToolOutcome(kind="never_started", detail=detail)
@@ -94,8 +108,10 @@ class ToolActivities:
             return ToolOutcome(kind="never_started", detail="the call was cancelled before it began")
         ended = threading.Event()
         try:
-            async with heartbeats(MARK):
-                return await execute(tool, call, in_thread=self._in_thread, heartbeat=_heartbeat(ended))
+            async with heartbeats(INVOKING):
+                return await execute(
+                    tool, call, in_thread=self._in_thread, heartbeat=_heartbeat(ended), clock=time.monotonic
+                )
         finally:
             ended.set()
 
@@ -105,13 +121,17 @@ class ToolActivities:
         return await anyio.to_thread.run_sync(function, limiter=self._threads, abandon_on_cancel=True)
 
 
+def _queue(tool: Tool) -> str:
+    return f"task queue {tool.queue!r}" if tool.queue else "the agent's own task queue"
+
+
 def _begun_before(call: ToolCall, tool: Tool | None) -> ToolOutcome | None:
     """What an earlier attempt's mark means; None if the tool may run."""
     info = activity.info()
     if call.run not in (None, info.workflow_run_id):
         detail = "its cycle's workflow was reset, and may have run it before that"
         return ToolOutcome(kind="unknown", detail=detail)
-    if MARK not in info.heartbeat_details:
+    if INVOKING not in info.heartbeat_details:
         return None
     if tool is not None and tool.idempotent and info.attempt <= IDEMPOTENT_ATTEMPTS:
         return None
@@ -129,7 +149,7 @@ async def _mark() -> None:
     """
     info = activity.info()
     handle = activity.client().get_async_activity_handle(task_token=info.task_token)
-    await handle.heartbeat(MARK)
+    await handle.heartbeat(INVOKING)
 
 
 def _heartbeat(ended: threading.Event) -> Callable[[], None]:
@@ -142,6 +162,6 @@ def _heartbeat(ended: threading.Event) -> Callable[[], None]:
     def beat() -> None:
         if ended.is_set():
             raise ToolError("this call was cancelled or its worker stopped; nobody waits for its result")
-        loop.call_soon_threadsafe(activity.heartbeat, MARK, context=context)
+        loop.call_soon_threadsafe(activity.heartbeat, INVOKING, context=context)
 
     return beat

@@ -13,6 +13,7 @@ from countersign.agent_client.connection import connect_temporal
 from countersign.agent_client.errors import SessionExistsError
 from countersign.agent_client.fleet import FleetView, watched
 from countersign.agent_client.listing import SessionSummary, listed_sessions
+from countersign.agent_client.queues import queue_of
 from countersign.agent_client.sending import DEFAULT_PATIENCE, uncancelled
 from countersign.agent_client.session import SessionHandle
 from countersign.agent_client.shell import DEFAULT_TASK_QUEUE
@@ -37,7 +38,8 @@ class AgentClient:
 
     Args:
         temporal: A connected Temporal client; its data converter must be the workers' own.
-        task_queue: Where sessions are started unless `start` says otherwise.
+        task_queue: Where sessions are started unless `start` says otherwise; `{agent}` in it stands for the
+            agent's name, as in the worker's setting.
         patience: How long an answer or prompt is sent again while nothing confirms it.
     """
 
@@ -65,7 +67,7 @@ class AgentClient:
             address: "host:port" of the Temporal server; localhost:7233 if nothing names one.
             namespace: Temporal namespace.
             profile: Profile of Temporal's settings file, which may bring TLS and an API key.
-            task_queue: Where sessions are started unless `start` says otherwise.
+            task_queue: Where sessions are started unless `start` says otherwise; may hold `{agent}`.
             patience: How long an answer or prompt is sent again while nothing confirms it.
             data_converter: How values travel; from the settings of `agent_client.payloads` if None.
 
@@ -103,12 +105,12 @@ class AgentClient:
             limits: Caps on one invocation.
             invocation_state: JSON that hooks and tools get to see.
             resume: "each" goes on with every answer; "all" waits for the whole batch.
-            handover_after: Cycles share a workflow until it has lasted so long; zero for one each.
+            handover_after: Cycles share a workflow until its models and tools have worked so long; zero for one each.
             idle_timeout: An open session ends after so long without a prompt.
             deadline: How long each question waits; the worker's default if None.
             approval_ttl: An approval lapses if its call has not started after so long.
             cycle_overrun: A cycle counts as stuck after so long.
-            task_queue: Of the workers that serve the agent, if not this client's.
+            task_queue: Of the workers that serve the agent, if not this client's; may hold `{agent}`.
 
         Raises:
             SessionExistsError: If the id was ever used.
@@ -128,7 +130,8 @@ class AgentClient:
             approval_ttl=approval_ttl,
             cycle_overrun=cycle_overrun,
         )
-        await self._start(session_id, start_argument(agent, prompt, options), task_queue or self.task_queue)
+        queue = queue_of(task_queue or self.task_queue, agent)
+        await self._start(session_id, start_argument(agent, prompt, options), queue)
         return self.session(session_id)
 
     async def _start(self, session_id: str, argument: JsonObject, task_queue: str) -> None:

@@ -1,12 +1,14 @@
 """Connecting to a Temporal server from the settings that Temporal's own tools use."""
 
 import re
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from temporalio.client import Client
+from temporalio.client import Client, Interceptor
 from temporalio.converter import DataConverter
 from temporalio.envconfig import ClientConfigProfile
+from temporalio.runtime import Runtime
 from temporalio.service import RPCError
 
 from countersign.agent_client import payloads
@@ -44,6 +46,8 @@ async def connect_temporal(
     profile: str | None = None,
     *,
     data_converter: DataConverter | None = None,
+    runtime: Runtime | None = None,
+    interceptors: Sequence[Interceptor] = (),
 ) -> Client:
     """A connected Temporal client.
 
@@ -52,6 +56,8 @@ async def connect_temporal(
         namespace: Else TEMPORAL_NAMESPACE, the profile, or "default".
         profile: Name of a profile in Temporal's settings file; else TEMPORAL_PROFILE or "default".
         data_converter: How values travel; from the settings of `agent_client.payloads` if None.
+        runtime: With metrics; the process's default one if None.
+        interceptors: Of the client and the workers made with it, for instance for traces.
 
     Raises:
         ConnectionFailedError: If the server can't be reached, with its address.
@@ -61,7 +67,13 @@ async def connect_temporal(
     converter = payloads.data_converter() if data_converter is None else data_converter
     settings = connection_settings(address, namespace, profile)
     try:
-        return await Client.connect(**settings, data_converter=converter, connect_timeout=CONNECT_TIMEOUT)
+        return await Client.connect(
+            **settings,
+            data_converter=converter,
+            connect_timeout=CONNECT_TIMEOUT,
+            runtime=runtime,
+            interceptors=interceptors,
+        )
     except RPCError as error:
         known = server_trouble(error, settings["target_host"], settings.get("namespace", "default"))
         raise known or ConnectionFailedError(_unreachable(settings, error)) from error

@@ -8,6 +8,7 @@ import socket
 import sys
 import sysconfig
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import IO
@@ -17,8 +18,16 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 
 from countersign.agent_client.errors import ConnectionFailedError
 
-# Without it, every hop between two tasks waits some 50 ms.
-_TUNING = ("--dynamic-config-value", "history.transferProcessorMaxPollRPS=100000")
+SETTINGS: Mapping[str, str] = {
+    # Without it, every hop between two tasks waits some 50 ms.
+    "history.transferProcessorMaxPollRPS": "100000",
+    # Else timers, retries and deadlines come up to a second late: room for clocks of several hosts that differ.
+    "history.timerProcessorMaxTimeShift": '"1ms"',
+    # Else a run that continues as new is held back until a second after its predecessor's start.
+    "history.workflowIdReuseMinimalInterval": '"0s"',
+}
+"""The server's dynamic configuration; `python -m benchmarks.server_settings` measures what each entry buys."""
+
 READY_S = 30.0
 _LEASH = Path(__file__).with_name("leash.py")
 
@@ -80,6 +89,7 @@ class DevServer:
         ui_port: Port of the UI; a free one if None.
         leash: Whether the server ends with this process even if that is killed; see `leashed`.
         codec_endpoint: URL that the UI sends payloads to, to get them readable.
+        settings: The server's dynamic configuration, by key; values are JSON.
 
     Attributes:
         address: "host:port" for clients.
@@ -95,14 +105,27 @@ class DevServer:
         ui_port: int | None = None,
         leash: bool = False,
         codec_endpoint: str | None = None,
+        settings: Mapping[str, str] = SETTINGS,
     ) -> None:
         self.address = f"127.0.0.1:{port or free_port()}"
         self._ui_port = (ui_port or free_port()) if ui else None
         self._leash = leash
         self._codec_endpoint = codec_endpoint
+        self._settings = [f"{key}={value}" for key, value in settings.items()]
         self.ui_url = f"http://127.0.0.1:{self._ui_port}" if ui else None
         self._database = database
         self._process: asyncio.subprocess.Process | None = None
+
+    @property
+    def pid(self) -> int:
+        """The server's process id.
+
+        Raises:
+            RuntimeError: If it does not run.
+        """
+        if self._process is None:
+            raise RuntimeError("the dev server does not run; await start() first")
+        return self._process.pid
 
     async def start(self) -> None:
         """Start the server and wait until it answers.
@@ -117,7 +140,8 @@ class DevServer:
                 raise ConnectionFailedError(
                     f"port {taken} is in use already; stop what listens there, or choose another"
                 )
-        arguments = ["server", "start-dev", "--ip", host, "--port", port, "--log-level", "error", *_TUNING]
+        arguments = ["server", "start-dev", "--ip", host, "--port", port, "--log-level", "error"]
+        arguments += [word for one in self._settings for word in ("--dynamic-config-value", one)]
         arguments += ["--ui-port", str(self._ui_port)] if self._ui_port else ["--headless"]
         if self._codec_endpoint is not None:
             arguments += ["--ui-codec-endpoint", self._codec_endpoint]

@@ -1,10 +1,6 @@
 """Looks at a server, a namespace and a task queue, for a diagnosis. Changes nothing."""
 
-import asyncio
-import json
-import os
 import platform
-import sys
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -13,44 +9,39 @@ from typing import Any
 
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
-from temporalio.api.workflowservice.v1 import (
-    DescribeNamespaceRequest,
-    DescribeWorkerDeploymentRequest,
-    GetSystemInfoRequest,
-)
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, GetSystemInfoRequest
 from temporalio.client import Client
 from temporalio.envconfig import ClientConfigProfile
 from temporalio.service import RPCError
 
 from countersign.activities.search_attributes import ATTRIBUTES
+from countersign.agent_client.builds import current_build, lost_builds
 from countersign.agent_client.connection import DEFAULT_ADDRESS, connect_temporal
 from countersign.agent_client.errors import ClientError
 from countersign.agent_client.health import (
     Check,
     Setting,
     attributes_check,
+    calls_check,
     deployment_check,
+    lost_check,
     namespace_check,
     pollers_check,
     waiting_check,
 )
-from countersign.agent_client.listing import quoted
+from countersign.agent_client.listing import LIVE_STATUSES, listed_sessions, quoted
+from countersign.agent_client.queues import AGENT_PLACE, queue_of
 from countersign.agent_client.sending import within
 from countersign.agent_client.shell import word
 from countersign.agent_client.translation import server_trouble, worker_fails
+from countersign.agent_client.waiting_calls import waiting_calls
 from countersign.agent_client.workers import Poller, pollers
 from countersign.agent_core.wire import SEARCH_PENDING, SESSION_WORKFLOW, STATUS_QUERY
 
 _RPC = timedelta(seconds=5)
 _ANSWER_S = 3.0
-_IMPORT_S = 60.0
-
-_LOAD = """
-import json, os, sys
-sys.path.insert(0, os.getcwd())
-from countersign.agent_core.deployment import load_agents
-print("\\n" + json.dumps(sorted(load_agents(sys.argv[1:]))))
-"""
+_MOST = 500
+"""Sessions whose agents are looked at."""
 
 
 def versions_check() -> Check:
@@ -100,8 +91,18 @@ def settings_of(given: Mapping[str, tuple[str | None, str]]) -> list[Setting]:
     return found
 
 
-async def examine(address: str | None, namespace: str | None, profile: str | None, queue: str) -> list[Check]:
-    """Everything about the server, the namespace and the queue; it stops where nothing can be asked any more."""
+async def examine(
+    address: str | None, namespace: str | None, profile: str | None, queue: str, agents: Sequence[str] = ()
+) -> list[Check]:
+    """Everything about the server, the namespace and the queue; it stops where nothing can be asked any more.
+
+    Args:
+        address: Of the server; else from Temporal's settings.
+        namespace: Else from Temporal's settings.
+        profile: Of Temporal's settings file.
+        queue: The task queue; with `{agent}` in it, that of each agent.
+        agents: Their names; if there are none, those that have sessions.
+    """
     try:
         client = await connect_temporal(address, namespace, profile)
         info = await client.workflow_service.get_system_info(GetSystemInfoRequest(), timeout=_RPC)
@@ -122,7 +123,15 @@ async def examine(address: str | None, namespace: str | None, profile: str | Non
     retention = described.config.workflow_execution_retention_ttl.ToTimedelta()
     checks.append(namespace_check(client.namespace, retention))
     checks.append(await _attributes(client))
-    return checks + await _queue(client, queue)
+    if AGENT_PLACE not in queue:
+        return checks + await _queue(client, queue)
+    names = sorted(
+        set(agents or [one.agent async for one in listed_sessions(client, None, LIVE_STATUSES, limit=_MOST)])
+    )
+    if not names:
+        found = f"{queue!r} stands for a queue per agent, and no agent is known here"
+        checks.append(Check("task queue", "warning", found, "name the agents' modules with --agents MODULE"))
+    return checks + [check for name in names for check in await _queue(client, queue_of(queue, name))]
 
 
 async def _attributes(client: Client) -> Check:
@@ -151,7 +160,9 @@ async def _queue(client: Client, queue: str) -> list[Check]:
         for_workflows, for_activities = [await pollers(client, queue, kind) for kind in ("workflow", "activity")]
         checks = [pollers_check("workflows", queue, for_workflows, now)]
         checks.append(pollers_check("activities", queue, for_activities, now))
-        return [*checks, *await _deployments(client, for_workflows), await _sessions(client, queue)]
+        checks += await _deployments(client, for_workflows)
+        checks += lost_check(await lost_builds(client, queue), client.namespace, queue)
+        return [*checks, await _sessions(client, queue), *await _calls(client, queue, now)]
     except RPCError as error:
         advice = "check what this client may do in the namespace"
         return [Check("task queue", "failure", f"{queue!r} can't be examined: {error.message}", advice)]
@@ -165,10 +176,7 @@ async def _deployments(client: Client, polling: Sequence[Poller]) -> list[Check]
             builds[poller.deployment].append(poller.build_id)
     checks = []
     for name, build_ids in builds.items():
-        request = DescribeWorkerDeploymentRequest(namespace=client.namespace, deployment_name=name)
-        answer = await client.workflow_service.describe_worker_deployment(request, timeout=_RPC)
-        current = answer.worker_deployment_info.routing_config.current_deployment_version.build_id
-        checks.append(deployment_check(name, build_ids, current))
+        checks.append(deployment_check(name, build_ids, await current_build(client, name)))
     return checks
 
 
@@ -196,29 +204,12 @@ async def _sessions(client: Client, queue: str) -> Check:
     return waiting_check(queue, count, waiting, None)
 
 
-async def agents_check(modules: Sequence[str]) -> Check:
-    """Whether agent modules load, in a process of their own and from the current folder, as in a worker."""
-    process = await asyncio.create_subprocess_exec(
-        sys.executable,
-        "-c",
-        _LOAD,
-        *modules,
-        cwd=os.getcwd(),
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-    )
-    try:
-        said, complained = await asyncio.wait_for(process.communicate(), _IMPORT_S)
-    except TimeoutError:
-        process.kill()
-        await process.wait()
-        advice = "keep what takes long out of the module's top level"
-        return Check("agents", "failure", f"importing took more than {_IMPORT_S:g} s", advice)
-    if process.returncode != 0:
-        last = (complained.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]
-        advice = f"correct the module, or stand in the folder that it can be imported from (this is {os.getcwd()})"
-        return Check(
-            "agents", "failure", last.removeprefix("countersign.agent_core.errors.AgentDefinitionError: "), advice
-        )
-    return Check("agents", "ok", ", ".join(json.loads(said.decode().splitlines()[-1])))
+async def _calls(client: Client, queue: str, now: datetime) -> list[Check]:
+    """For each queue on which calls of this one's agents wait: whether anybody is there to take them."""
+    calls = await waiting_calls(client, queue)
+    checks = []
+    for name in dict.fromkeys(call.task_queue for call in calls):
+        there = [call for call in calls if call.task_queue == name]
+        polling = await pollers(client, name, "activity")
+        checks.append(calls_check(name, [call.tool for call in there], now - there[0].since, polling))
+    return checks

@@ -7,9 +7,10 @@ from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExec
 from temporalio.service import RPCError
 
 from countersign.agent_client.errors import AgentRunError, NoWorkerError
+from countersign.agent_client.queues import AGENT_PLACE
 from countersign.agent_client.reading import SessionReader
 from countersign.agent_client.sending import backoff_s, paused
-from countersign.agent_client.shell import how_to_start
+from countersign.agent_client.shell import how_to_start, word
 from countersign.agent_client.workers import nobody_polls
 from countersign.agent_core.wire import cycle_id
 
@@ -36,7 +37,8 @@ async def trouble_at_start(
     """
     started_at = datetime.now(UTC)
     if await nobody_polls(temporal, task_queue):
-        return _waits(reader.id, task_queue, f"no worker polls task queue {task_queue!r}")
+        why = f"no worker polls task queue {task_queue!r}"
+        return _waits(reader.id, task_queue, why) + await _elsewhere(temporal, reader, task_queue)
     try:
         async with asyncio.timeout(patience.total_seconds()):
             async for _ in paused(backoff_s(0.05, 0.5)):
@@ -69,6 +71,15 @@ async def _first_cycle(temporal: Client, session_id: str) -> WorkflowExecutionDe
         return await temporal.get_workflow_handle(cycle_id(session_id, 1)).describe()
     except RPCError:
         return None
+
+
+async def _elsewhere(temporal: Client, reader: SessionReader, task_queue: str) -> str:
+    """That workers serve the agent on a queue of its own, if so: the client was not told."""
+    own = f"{task_queue}-{(await reader.summary()).agent}"
+    if await nobody_polls(temporal, own):
+        return ""
+    template = word(f"{task_queue}-{AGENT_PLACE}")
+    return f". Workers poll {own!r}: stop this session, and start it with --task-queue {template}"
 
 
 def _waits(session_id: str, task_queue: str, why: str) -> str:

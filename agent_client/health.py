@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Literal
 
+from countersign.agent_client.builds import LostBuild
 from countersign.agent_client.moments import span
-from countersign.agent_client.shell import how_to_start, word
+from countersign.agent_client.shell import how_to_run_tools, how_to_start, word
 from countersign.agent_client.workers import POLL_LASTS, Poller
 
 Level = Literal["ok", "warning", "failure"]
@@ -107,6 +108,25 @@ def pollers_check(kind: str, queue: str, pollers: Sequence[Poller], now: datetim
     return Check(name, "ok", found)
 
 
+def calls_check(task_queue: str, tools: Sequence[str], oldest: timedelta, pollers: Sequence[Poller]) -> Check:
+    """Calls that wait on a tool's own queue, and whether anybody is there to take them.
+
+    Args:
+        task_queue: The tools' queue.
+        tools: The tool of each call that waits.
+        oldest: For how long the oldest waits.
+        pollers: Who asked for that queue's activities lately.
+    """
+    count = len(tools)
+    found = (
+        f"{count} call{'s' if count > 1 else ''} ({', '.join(sorted(set(tools)))}) on task queue {task_queue!r}, "
+        f"the oldest for {span(oldest)}"
+    )
+    if pollers:
+        return Check("calls that wait", "ok", f"{found}; {len(pollers)} seen polling lately")
+    return Check("calls that wait", "failure", f"{found}, and no worker polls it", how_to_run_tools(task_queue))
+
+
 def waiting_check(queue: str, running: int, waiting: int, answered: bool | None) -> Check:
     """Sessions on the queue, and whether a worker really answers for one of them.
 
@@ -153,6 +173,11 @@ def deployment_check(deployment: str, builds: Sequence[str], current: str) -> Ch
             f"start a worker of build {current}, or: {promote}",
         )
     return Check("deployment", "ok", f"{deployment!r}: build {current!r} is current and polls")
+
+
+def lost_check(lost: Sequence[LostBuild], namespace: str, queue: str) -> list[Check]:
+    """A warning for each build that cycles wait for and nobody serves."""
+    return [Check("lost build", "warning", build.words(), build.advice(namespace, queue)) for build in lost]
 
 
 def overall(checks: Sequence[Check]) -> Level:

@@ -1,10 +1,12 @@
 """Asking a session: its queries, as values, and what its memo says without one. Changes nothing."""
 
 import asyncio
+import base64
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
 from typing import Any, Literal, NamedTuple
 
+from temporalio.api.common.v1 import Payload
 from temporalio.client import Client, WorkflowQueryRejectedError
 from temporalio.common import QueryRejectCondition
 from temporalio.exceptions import TemporalError
@@ -144,9 +146,17 @@ class SessionReader:
         following: int | None = start
         while following is not None:
             page = await self._ask(TRANSCRIPT_QUERY, {"start": following})
-            for message in page["messages"]:
+            messages = await self._stored(page["stored"], following) if "stored" in page else page["messages"]
+            for message in messages:
                 yield message
             following = page.get("next")
+
+    async def _stored(self, stored: JsonObject, start: int) -> list[Message]:
+        """Messages that the session has put into external storage, from number `start` on."""
+        payload = Payload.FromString(base64.b64decode(stored["reference"]))
+        [messages] = await self._temporal.data_converter.decode([payload])
+        found: list[Message] = messages[start - stored["start"] :]
+        return found
 
     async def message_count(self) -> int:
         """Messages in the conversation."""

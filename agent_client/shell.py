@@ -25,3 +25,8 @@ def how_to_start(task_queue: str) -> str:
         f"start one with: python -m countersign.worker --agents MODULE{flag} "
         f"(or, to develop: {command('dev')} --agents MODULE{flag})"
     )
+
+
+def how_to_run_tools(task_queue: str) -> str:
+    """How to start a worker for the tools of a queue of their own."""
+    return f"start one with: python -m countersign.worker --tools-only --task-queue {word(task_queue)} --agents MODULE"

@@ -1,21 +1,27 @@
 """`Agent`: a definition of an agent that can also run right here."""
 
-import warnings
+import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from countersign.agent_core.errors import AgentDefinitionError
+from countersign.agent_core.cancellation import Cancellation
+from countersign.agent_core.conversation_managers import ConversationManager, NullConversationManager
+from countersign.agent_core.direct_calls import DirectCalls
+from countersign.agent_core.effects import on_a_worker
+from countersign.agent_core.errors import AgentDefinitionError, PolicyViolationError
 from countersign.agent_core.hooks.events import AgentInitializedEvent, HookEvent
 from countersign.agent_core.hooks.registry import HookProvider, HookRegistry
 from countersign.agent_core.inprocess import InProcessSession
 from countersign.agent_core.interventions.dispatcher import register_handlers
 from countersign.agent_core.interventions.handler import InterventionHandler
 from countersign.agent_core.json_values import JsonObject
-from countersign.agent_core.messages import Message, Messages
+from countersign.agent_core.messages import Message, Messages, ToolResult
 from countersign.agent_core.model_making import ModelSource, is_source
 from countersign.agent_core.result import AgentResult
+from countersign.agent_core.saving import SESSION_MANAGER_METHODS, SessionManager
 from countersign.agent_core.snapshots import Memory
 from countersign.agent_core.state import AgentState
+from countersign.agent_core.tools.executors import ConcurrentToolExecutor, ToolExecutor
 from countersign.agent_core.tools.registry import ToolRegistry
 
 
@@ -32,9 +38,13 @@ class Agent:
         interventions: Handlers, in the order in which they are asked.
         state: Initial `agent.state`; JSON.
         name: The agent's name.
+        conversation_manager: What goes when the conversation gets too long for the model; nothing does if None.
         callback_handler: Accepted for Strands' sake; there is no console output to switch off.
-        session_manager: Accepted for Strands' sake, with a warning that it is not used: on a worker the session is
-            the session manager.
+        session_manager: Keeps the session of an in-process agent, open questions included, for a later process. Not
+            used on a worker: there the session is the session manager.
+        agent_id: Tells the agents of one session manager apart.
+        record_direct_tool_call: Whether calls by `agent.tool.name()` stand in the conversation.
+        tool_executor: How the calls of one message run: side by side (default), or one after the other.
 
     Raises:
         AgentDefinitionError: If something is not what it should be, by name.
@@ -51,8 +61,12 @@ class Agent:
         interventions: Sequence[InterventionHandler] = (),
         state: AgentState | JsonObject | None = None,
         name: str = "agent",
+        conversation_manager: ConversationManager | None = None,
         callback_handler: Callable[..., Any] | None = None,
-        session_manager: Any = None,
+        session_manager: SessionManager | None = None,
+        agent_id: str = "default",
+        record_direct_tool_call: bool = True,
+        tool_executor: ToolExecutor | None = None,
     ) -> None:
         if model is not None and not is_source(model):
             raise AgentDefinitionError(
@@ -67,15 +81,20 @@ class Agent:
         self.tool_registry = ToolRegistry(tools)
         self.interventions = list(interventions)
         self.callback_handler = callback_handler
-        self.session_manager = session_manager
-        if session_manager is not None:
-            warnings.warn(
-                f"agent {name!r}: session_manager is not used; in-process nothing outlives the agent, and on a worker "
-                "the session is the session manager",
-                stacklevel=2,
+        missing = [method for method in SESSION_MANAGER_METHODS if not callable(getattr(session_manager, method, None))]
+        if session_manager is not None and missing:
+            raise AgentDefinitionError(
+                f"agent {name!r}: session_manager {session_manager!r} has no {', '.join(missing)}; pass a "
+                "FileSessionManager of countersign.session, or a session manager of Strands"
             )
+        self.conversation_manager = _checked_manager(conversation_manager)
+        self.session_manager, self.agent_id = session_manager, agent_id
+        self.record_direct_tool_call = record_direct_tool_call
+        self.tool_executor = _executor(tool_executor, name)
+        self.cancellation = Cancellation()
         self.hooks = HookRegistry()
-        self._providers: list[object] = []
+        self.conversation_manager.register_hooks(self.hooks)
+        self._providers: list[object] = [self.conversation_manager]
         for hook in hooks or ():
             self._add(hook)
         register_handlers(self.interventions, self.hooks)
@@ -83,6 +102,8 @@ class Agent:
         self._session: InProcessSession | None = None
         for callback in self.hooks.callbacks_for(AgentInitializedEvent(self)):
             callback(AgentInitializedEvent(self))
+        if session_manager is not None and not on_a_worker.get():
+            self._here()  # restores what is kept
 
     def _add(self, hook: HookProvider | Callable[[Any], Any]) -> None:
         if isinstance(hook, HookProvider):
@@ -102,6 +123,32 @@ class Agent:
         """Names of the tools."""
         return self.tool_registry.names()
 
+    @property
+    def tool(self) -> DirectCalls:
+        """Each tool as a function: `agent.tool.delete_files(paths=["a"])` runs it here and now, with its hooks and
+        handlers; see `agent_core.direct_calls`."""
+        return DirectCalls(self)
+
+    def _call_directly(self, name: str, arguments: JsonObject, note: str | None, record: bool) -> ToolResult:
+        return self._here().call_tool_blocking(name, arguments, note, record)
+
+    def cancel(self, *, message: str | None = None, after_current_tools: bool = False) -> None:
+        """Stop the running invocation at the next safe place; from any thread, and from hooks.
+
+        Calls that have not begun get an error result, those that run end. While questions are open, the next answers
+        find the turn cancelled, and the next prompt begins a new one. Before an invocation it cancels that one.
+
+        Args:
+            message: The words that the turn ends with.
+            after_current_tools: True to let the calls that the model has asked for run first.
+        """
+        self.cancellation.ask(message, after_current_tools)
+
+    @property
+    def cancel_signal(self) -> threading.Event:
+        """Set while a cancellation is wanted. To be read only; `cancel()` sets it."""
+        return self.cancellation.signal
+
     def load(self, messages: Sequence[Message], state: JsonObject, handlers: JsonObject) -> None:
         """Take over a session: its conversation, state, and what hooks and handlers remember."""
         self.messages[:] = messages
@@ -120,16 +167,21 @@ class Agent:
         """Put back what `handlers_snapshot` took."""
         self._memory.restore(taken)
 
+    def unknown_handlers(self) -> list[str]:
+        """Hooks and handlers that were restored and that this agent does not have; what they remember is kept."""
+        return self._memory.unknown()
+
     def __call__(
         self,
         prompt: Any = None,
         *,
         limits: JsonObject | None = None,
         invocation_state: JsonObject | None = None,
+        cancel_signal: threading.Event | None = None,
         **more: Any,
     ) -> AgentResult:
         """Run the agent here and now, from code that is not async. See `invoke_async`."""
-        return self._here().run_blocking(prompt, limits, _state(invocation_state, more))
+        return self._here().run_blocking(prompt, limits, _state(invocation_state, more), cancel_signal)
 
     async def invoke_async(
         self,
@@ -137,6 +189,7 @@ class Agent:
         *,
         limits: JsonObject | None = None,
         invocation_state: JsonObject | None = None,
+        cancel_signal: threading.Event | None = None,
         **more: Any,
     ) -> AgentResult:
         """Run the agent in this process until its loop stops.
@@ -145,6 +198,7 @@ class Agent:
             prompt: Text, content blocks, or a list of `interruptResponse` blocks to resume with.
             limits: `{"turns", "total_tokens", "output_tokens"}`, each optional.
             invocation_state: JSON that hooks and tools can see.
+            cancel_signal: The caller's own event; when it is set, the invocation stops as by `cancel()`.
             **more: The same, by name, as Strands still takes it; `invocation_state` is then one name of them.
 
         Raises:
@@ -153,12 +207,39 @@ class Agent:
             TypeError: If the prompt is none of the above.
             ConcurrencyException: If the agent is running already.
         """
-        return await self._here().run(prompt, limits, _state(invocation_state, more))
+        return await self._here().run(prompt, limits, _state(invocation_state, more), cancel_signal)
 
     def _here(self) -> InProcessSession:
+        if on_a_worker.get():
+            raise PolicyViolationError(
+                f"agent {self.name!r} can't be run by a hook, handler or factory on a worker: nothing of it would be "
+                "recorded. Run it in a function under @step and await that, or start a session for it"
+            )
         if self._session is None:
             self._session = InProcessSession(self)
         return self._session
+
+
+def _checked_manager(given: ConversationManager | None) -> ConversationManager:
+    if given is not None and not isinstance(given, ConversationManager):
+        raise AgentDefinitionError(
+            f"conversation_manager must be one of countersign.agent.conversation_manager, or derived from its "
+            f"ConversationManager, not {given!r}"
+        )
+    if given is not None and not hasattr(given, "report"):
+        raise AgentDefinitionError(f"{type(given).__name__}.__init__ does not call super().__init__(); let it do so")
+    return NullConversationManager() if given is None else given
+
+
+def _executor(given: ToolExecutor | None, agent: str) -> ToolExecutor:
+    if given is None:
+        return ConcurrentToolExecutor()
+    if not isinstance(given, ToolExecutor):
+        raise AgentDefinitionError(
+            f"agent {agent!r}: tool_executor must be a SequentialToolExecutor() or a ConcurrentToolExecutor() of "
+            f"countersign.tools.executors, not {given!r}"
+        )
+    return given
 
 
 def _state(invocation_state: JsonObject | None, more: JsonObject) -> JsonObject:

@@ -173,6 +173,7 @@ class Asking:
         consumed: Answered questions that this pass asked for again, by name.
         edit: Who got an input from an approver that is not applied yet, and that input.
         inline: The call as it stood when it was approved inline, by the name of who asked.
+        heard: Name and selected tool of the call as each handler heard it.
     """
 
     ledger: Ledger
@@ -181,6 +182,7 @@ class Asking:
     callback: str = ""
     edit: tuple[str, Any] | None = None
     inline: dict[str, str] = field(default_factory=dict)
+    heard: list[tuple[str, Any]] = field(default_factory=list)
     asked: list[Ask] = field(default_factory=list)
     consumed: dict[str, Question] = field(default_factory=dict)
     preempted: set[str] = field(default_factory=set)

@@ -102,7 +102,7 @@ class LLMJudge:
             fallback: The agent's model.
 
         Returns:
-            `{"requires": bool, "reason": text or None}`.
+            `{"requires": bool, "reason": text or None, "usage": tokens}`.
 
         Raises:
             ModelError: If the model can't be reached or refuses; see `agent_core.errors`.
@@ -110,11 +110,12 @@ class LLMJudge:
         shown = json.dumps(call["input"], indent=2)
         prompt = f"Must a person approve this call?\n\nTool: {call['tool']}\nInput: {shown}"
         criteria = self._config.system_prompt or f"{_ROLE}\n\n{RISK_CRITERIA}"
-        given = only_verdict(await self._model.ask(prompt, _VERDICT, f"{criteria}\n\n{_TASK}", fallback))
+        response = await self._model.ask(prompt, _VERDICT, f"{criteria}\n\n{_TASK}", fallback)
+        given = only_verdict(response)
         if given is None or not isinstance(given.get("requires_approval"), bool):
-            return {"requires": True, "reason": "the classifier gave no verdict"}
-        reason = given.get("reason")
-        return {"requires": given["requires_approval"], "reason": reason if isinstance(reason, str) else None}
+            return {"requires": True, "reason": "the classifier gave no verdict", "usage": dict(response.usage)}
+        reason = given.get("reason") if isinstance(given.get("reason"), str) else None
+        return {"requires": given["requires_approval"], "reason": reason, "usage": dict(response.usage)}
 
 
 async def decided(model: DecisionModel, call: JsonObject) -> JsonObject:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from countersign.agent_core.agent import Agent
 from countersign.agent_core.durable import durable_agents
+from countersign.agent_core.effects import on_a_worker
 from countersign.agent_core.errors import AgentDefinitionError
 from countersign.agent_core.steps import STEP_MARK, StepInfo
 
@@ -31,8 +32,10 @@ class AgentDeployment:
     steps: dict[str, StepInfo] = field(default_factory=dict)
 
     def step(self, name: str) -> StepInfo | None:
-        """A step of the loaded modules, or of one of the agent's handlers."""
-        own = {info.name: info for handler in self.template.interventions for info in handler.steps(self.template)}
+        """A step of the loaded modules, or of the agent's handlers and its conversation manager."""
+        agent = self.template
+        found = [info for handler in agent.interventions for info in handler.steps(agent)]
+        own = {info.name: info for info in [*found, *agent.conversation_manager.steps(agent)]}
         return self.steps.get(name) or own.get(name)
 
 
@@ -70,10 +73,13 @@ def load_agents(modules: Sequence[str]) -> dict[str, AgentDeployment]:
 
 
 def _template(name: str, factory: Callable[[], Agent]) -> Agent:
+    token = on_a_worker.set(True)
     try:
         agent = factory()
     except Exception as error:
         raise AgentDefinitionError(f"the factory of agent {name!r} raised {type(error).__name__}: {error}") from error
+    finally:
+        on_a_worker.reset(token)
     if not isinstance(agent, Agent):
         raise AgentDefinitionError(f"the factory of agent {name!r} returned {agent!r} instead of an Agent")
     if agent.model is None:

@@ -9,7 +9,7 @@ from contextvars import ContextVar
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
 
-from countersign.agent_core.messages import Message
+from countersign.agent_core.messages import Message, Usage
 from countersign.agent_core.wire import ModelCall, ModelResponse, ToolCall, ToolOutcome
 
 if TYPE_CHECKING:
@@ -65,3 +65,17 @@ class CallbackGuard(Protocol):
 
 current_effects: ContextVar[Effects | None] = ContextVar("countersign_effects", default=None)
 """The port of the cycle that runs in this context; None outside of cycles."""
+
+current_spending: ContextVar[Callable[[Usage], None] | None] = ContextVar("countersign_spending", default=None)
+"""Takes what a handler's own model used in the cycle that runs in this context."""
+
+
+def spend(usage: Usage | None) -> None:
+    """Count what a judge or classifier used as the turn's, so that its limits hold for all models."""
+    take = current_spending.get()
+    if take is not None and usage is not None:
+        take(usage)
+
+
+on_a_worker: ContextVar[bool] = ContextVar("countersign_on_a_worker", default=False)
+"""True where an agent is built or run for a worker: nothing may then happen that a workflow does not record."""

@@ -14,6 +14,7 @@
     ├── RetryLimitError               hooks kept asking for retries
     ├── ToolError
     │   └── ToolInputError            an input that the tool's schema refuses
+    ├── ConversationManagerError      a conversation manager failed; the conversation is as it was
     ├── HandlerStateError             a hook's or handler's attribute that can't be carried
     ├── PayloadTooLargeError          a value over the size limit
     ├── AgentDefinitionError          an agent, a tool or a module that can't be used as given
@@ -99,6 +100,10 @@ class GuideLimitError(CountersignError):
 
 class RetryLimitError(CountersignError):
     """Hooks asked for another try of one model call or tool call more often than the cap allows."""
+
+
+class ConversationManagerError(CountersignError):
+    """A conversation manager has no summary, or left a conversation that no model takes; it is as it was before."""
 
 
 class ToolError(CountersignError):

@@ -15,6 +15,7 @@ from countersign.agent_core.classifying import (
     decided,
 )
 from countersign.agent_core.decisions import DecisionModel
+from countersign.agent_core.effects import spend
 from countersign.agent_core.errors import AgentDefinitionError, PolicyViolationError
 from countersign.agent_core.hooks.events import BeforeToolCallEvent
 from countersign.agent_core.interrupts import approves
@@ -154,6 +155,7 @@ class HumanInTheLoop(InterventionHandler):
             step = self._verdict_step(event.agent)
             if step is not None:
                 found: JsonObject = await step.run(asked_call(event.tool_use["name"], event.tool_use["input"]))
+                spend(found.pop("usage", None))
                 return found
             assert callable(self._classifier)
             result = self._classifier(event)

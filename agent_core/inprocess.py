@@ -8,15 +8,17 @@ import asyncio
 import contextlib
 import inspect
 import itertools
-from collections.abc import Awaitable, Callable, Sequence
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio
 import anyio.from_thread
 import anyio.to_thread
 
 from countersign.agent_core.cycle import CycleEnd, run_cycle
+from countersign.agent_core.direct_calls import as_json, call_directly, tool_name
 from countersign.agent_core.errors import (
     AgentDefinitionError,
     ConcurrencyException,
@@ -25,14 +27,16 @@ from countersign.agent_core.errors import (
 )
 from countersign.agent_core.interrupts import as_interrupt
 from countersign.agent_core.json_values import JsonObject, check_json
-from countersign.agent_core.messages import Message
+from countersign.agent_core.messages import Message, ToolResult, ToolUse
 from countersign.agent_core.model_making import make_model
 from countersign.agent_core.models import FIRST_RETRY_S, LONGEST_RETRY_S, MODEL_ATTEMPTS, RETRYABLE, Model, answer
 from countersign.agent_core.result import AgentResult, Metrics
+from countersign.agent_core.saving import Saving
 from countersign.agent_core.session import Session, SessionState
 from countersign.agent_core.steps import StepInfo
 from countersign.agent_core.tools.execution import execute
 from countersign.agent_core.wire import (
+    CycleInput,
     Limits,
     ModelCall,
     ModelResponse,
@@ -48,6 +52,8 @@ if TYPE_CHECKING:
     from countersign.agent_core.agent import Agent
 
 _numbers = itertools.count(1)
+
+T = TypeVar("T")
 
 
 class InProcessEffects:
@@ -99,7 +105,13 @@ class InProcessEffects:
             assert tool is not None  # the cycle asks only for tools of this agent
             known = RecoveredCall(index=call.index, status="unknown", detail="it was cancelled while it ran")
             self.done.calls = [*(item for item in self.done.calls if item.index != call.index), known]
-            outcome = await execute(tool, call, in_thread=anyio.to_thread.run_sync, heartbeat=lambda: None)
+            outcome = await execute(
+                tool,
+                call,
+                in_thread=anyio.to_thread.run_sync,
+                heartbeat=lambda: None,
+                clock=asyncio.get_running_loop().time,
+            )
             if outcome.kind == "result":
                 known.status, known.outcome = "finished", outcome
             elif outcome.kind != "unknown":
@@ -136,35 +148,95 @@ class InProcessSession:
         options = SessionOptions(lifetime="open")
         self._session = Session(SessionState(session_id=session_id, agent=agent.name, options=options))
         self._session.state.agent_state = agent.state.get()
+        self._saving = Saving(agent.session_manager, agent.agent_id) if agent.session_manager is not None else None
+        self._restore()
         self._running = False
         self._made: tuple[object, Model] | None = None
 
-    def run_blocking(self, prompt: Any, limits: JsonObject | None, invocation_state: JsonObject) -> AgentResult:
+    def run_blocking(
+        self,
+        prompt: Any,
+        limits: JsonObject | None,
+        invocation_state: JsonObject,
+        cancel_signal: threading.Event | None = None,
+    ) -> AgentResult:
         """Run from code that is not async; in a thread of its own if a loop is running here."""
-        try:
-            asyncio.get_running_loop()
-        except RuntimeError:
-            return asyncio.run(self.run(prompt, limits, invocation_state))
-        with anyio.from_thread.start_blocking_portal() as portal:
-            result: AgentResult = portal.call(self.run, prompt, limits, invocation_state)
-            return result
+        return _blocking(lambda: self.run(prompt, limits, invocation_state, cancel_signal))
 
-    async def run(self, prompt: Any, limits: JsonObject | None, invocation_state: JsonObject) -> AgentResult:
+    async def run(
+        self,
+        prompt: Any,
+        limits: JsonObject | None,
+        invocation_state: JsonObject,
+        cancel_signal: threading.Event | None = None,
+    ) -> AgentResult:
         """See `Agent.invoke_async`."""
+        with self._alone("the agent is already running; await it, or build another one"):
+            self._take_input(prompt, limits, invocation_state)
+            self._agent.cancellation.begin(cancel_signal)
+            try:
+                return await self._until_it_stops()
+            finally:
+                self._agent.cancellation.end()
+                self._save()
+
+    def call_tool_blocking(self, name: str, arguments: JsonObject, note: str | None, record: bool) -> ToolResult:
+        """See `direct_calls.DirectCalls`."""
+        return _blocking(lambda: self._call_tool(name, arguments, note, record))
+
+    async def _call_tool(self, name: str, arguments: JsonObject, note: str | None, record: bool) -> ToolResult:
+        agent, state = self._agent, self._session.state
+        if state.pending is not None:
+            raise RuntimeError("cannot directly call tool during interrupt")
+        found, given = tool_name(agent, name), as_json(arguments, f"the input of {name}")
+        with self._alone("a direct tool call can't be made while the agent runs; wait for the end of its invocation"):
+            effects = InProcessEffects(agent, None)
+            use_id = f"tooluse_{name}_{effects.now():%H%M%S%f}{next(_numbers)}"
+            use: ToolUse = {"toolUseId": use_id, "name": found, "input": given}
+            cycle = CycleInput(
+                agent=agent.name, session_id=state.session_id, cycle=state.cycle, invocation_state=dict(given)
+            )
+            try:
+                return await call_directly(agent, cycle, use, note, record, effects)
+            finally:
+                state.handlers = agent.handlers_snapshot()
+                self._save()
+
+    @contextlib.contextmanager
+    def _alone(self, busy: str) -> Iterator[None]:
         if self._running:
-            raise ConcurrencyException("the agent is already running; await it, or build another one")
+            raise ConcurrencyException(busy)
         self._running = True
         try:
-            self._take_input(prompt, limits, invocation_state)
-            return await self._until_it_stops()
+            yield
         finally:
             self._running = False
+
+    def _restore(self) -> None:
+        """Take over what a session manager has kept."""
+        if self._saving is None:
+            return
+        agent = self._agent
+        messages, agent_state, kept = self._saving.restore(agent.messages, agent.state.get())
+        if kept is not None:
+            self._session = Session(SessionState.model_validate(kept))
+        agent.load(messages, agent_state, self._session.state.handlers)
+        self._session.state.agent_state = agent_state
+        self._session.replace_conversation(messages)
+
+    def _save(self) -> None:
+        if self._saving is not None:
+            self._saving.save(self._session.state, self._agent.messages, self._agent.state.get())
 
     def _take_input(self, prompt: Any, limits: JsonObject | None, invocation_state: JsonObject) -> None:
         state, now = self._session.state, datetime.now(UTC)
         waiting = state.pending is not None
         responses = isinstance(prompt, list) and any(isinstance(b, dict) and "interruptResponse" in b for b in prompt)
-        if waiting and not responses:
+        if waiting and not responses and self._agent.cancellation.now:
+            self._session.stop(now, "cancelled")
+            self._agent.messages[:] = self._session.conversation()
+            self._agent.cancellation.end()  # it has had its effect
+        elif waiting and not responses:
             raise TypeError(f"prompt_type={type(prompt)} | must resume from interrupt with list of interruptResponse's")
         self._session.expire(now)
         if responses:
@@ -219,6 +291,17 @@ class InProcessSession:
             state=outcome.invocation_state.get("request_state", {}),
             interrupts=[as_interrupt(question) for question in open_ones] or None,
         )
+
+
+def _blocking(call: Callable[[], Coroutine[Any, Any, T]]) -> T:
+    """Run a coroutine from code that is not async; in a thread of its own if a loop is running here."""
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        return asyncio.run(call())
+    with anyio.from_thread.start_blocking_portal() as portal:
+        result: T = portal.call(call)
+        return result
 
 
 def _checked_limits(given: JsonObject) -> Limits:

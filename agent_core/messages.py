@@ -89,6 +89,20 @@ def error_result(tool_use_id: str, text: str) -> ToolResult:
     return {"toolUseId": tool_use_id, "status": "error", "content": [{"text": text}]}
 
 
+def not_run(tool_use_id: str, text: str, runs: int = 0) -> ToolResult:
+    """The result of a call that does not run, or does not run again.
+
+    Args:
+        tool_use_id: The call.
+        text: Why.
+        runs: How often it had run before a hook asked for another try: the model must know.
+    """
+    result = error_result(tool_use_id, text)
+    if runs:
+        result["content"].append({"text": f"The call had run before ({runs}x); it was not repeated."})
+    return result
+
+
 def results_message(results: Iterable[ToolResult]) -> Message:
     """The user message that carries the results of one assistant message's calls."""
     return {"role": "user", "content": [{"toolResult": result} for result in results]}

@@ -130,6 +130,10 @@ class Memory:
                 taken[key] = kept
         return taken
 
+    def unknown(self) -> list[str]:
+        """Owners of restored attributes that are none of these objects."""
+        return list(self._unknown)
+
     def restore(self, taken: JsonObject) -> None:
         """Put attributes back as they were when taken. Owners that are gone are remembered still."""
         self._unknown.update({key: attributes for key, attributes in taken.items() if key not in self._owners})

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any, TypeAlias, get_args
 
+from countersign.agent_core.effects import spend
 from countersign.agent_core.errors import AgentDefinitionError, ModelError, PolicyViolationError
 from countersign.agent_core.hooks.events import AfterModelCallEvent, BeforeInvocationEvent, BeforeToolCallEvent
 from countersign.agent_core.interventions.actions import Confirm, Deny, Guide, Proceed
@@ -206,6 +207,7 @@ class LLMSteeringHandler(SteeringHandler):
         """The verdict; one that failed is recorded too, so that a resumed call is not judged anew."""
         try:
             found: JsonObject = await self._step(agent).run(asked)
+            spend(found.pop("usage", None))
             return found
         except PolicyViolationError:
             raise

@@ -90,7 +90,7 @@ class Judge:
             fallback: The agent's model.
 
         Returns:
-            `{"decision": "proceed" | "guide" | "confirm", "feedback": text}`.
+            `{"decision": "proceed" | "guide" | "confirm", "feedback": text, "usage": tokens}`.
 
         Raises:
             ModelError: If the model can't be reached, refuses, or gives no verdict.
@@ -99,7 +99,8 @@ class Judge:
         decisions = ["proceed", "guide", *(["confirm"] if kind == "call" else [])]
         prompt = f"{_ORDER[kind]}\n\n{json.dumps(asked, indent=2, ensure_ascii=False)}"
         task = f"{self._rules}\n\n{_TASK}{_CONFIRM if kind == 'call' else '.'}"
-        return _read(await self._model.ask(prompt, _verdict_tool(decisions), task, fallback), decisions)
+        response = await self._model.ask(prompt, _verdict_tool(decisions), task, fallback)
+        return {**_read(response, decisions), "usage": dict(response.usage)}
 
 
 def _verdict_tool(decisions: list[str]) -> ToolSpec:

@@ -39,6 +39,12 @@ SEARCH_PENDING = "CountersignPending"
 SEARCH_APPROVERS = "CountersignApprovers"
 SEARCH_DEADLINE = "CountersignDeadline"
 
+INVOKING = "invoking"
+"""The heartbeat that a tool's activity has recorded before it begins to run the tool."""
+
+NOT_RUN = "it has not run: "
+"""Begins the detail of an outcome "unknown" if nobody has run the call so far, and a person says what now."""
+
 WORKER_READY = "countersign worker ready: agents "
 """Begins the line on standard error with which a worker says that it serves: their names follow, then "; " and more."""
 
@@ -153,8 +159,31 @@ class TurnProgress(Wire):
     refused: dict[str, int] = Field(default_factory=dict, description="refusals by the digest of the call")
 
 
+class StoredSegment(Wire):
+    """Messages of a conversation that are in external storage.
+
+    `reference` is the payload that stands for them (a `temporal.api.common.v1.Payload`, serialized, in base64); if
+    they became small by compression, they are in it themselves. Whoever has the storage's driver and the codec
+    decodes it to the list of messages.
+    """
+
+    messages: int = Field(ge=1, description="how many")
+    reference: str
+
+
+Piece = StoredSegment | list[Message]
+"""A part of a conversation, as it travels."""
+
+
+class StoredRange(Wire):
+    """Messages of a call's conversation that its activity has put into storage."""
+
+    start: int = Field(ge=0, description="place of the first one")
+    segment: StoredSegment
+
+
 class CycleInput(Wire):
-    """Everything that a cycle starts from, but the conversation, which travels beside it in segments."""
+    """Everything that a cycle starts from, but the conversation, which travels beside it in pieces."""
 
     protocol: int = PROTOCOL
     agent: str
@@ -174,6 +203,10 @@ class CycleInput(Wire):
     handover_after_s: float = 2.0
     default_deadline_s: float = 30 * 86_400.0
     approval_ttl_s: float = 86_400.0
+    pieces: int | None = Field(
+        default=None, description="pieces of the conversation; after them come the references of those in storage"
+    )
+    unstored: list[int] = Field(default_factory=list, description="places of the pieces that are not in storage")
 
 
 class ErrorInfo(Wire):
@@ -201,6 +234,11 @@ class CycleOutcome(Wire):
     message: Message | None = Field(default=None, description="the model's last message")
     messages: list[Message] = Field(default_factory=list, description="added to the conversation")
     conversation: list[Message] | None = Field(default=None, description="set if hooks rewrote the earlier messages")
+    pieces: list[Piece] | None = Field(
+        default=None,
+        description="in place of the two if some of the conversation is in storage: what follows on `kept`",
+    )
+    kept: int = Field(default=0, description="pieces, of those that the cycle got, which are still the first ones")
     pending: Pending | None = None
     agent_state: JsonObject = Field(default_factory=dict)
     handlers: JsonObject = Field(default_factory=dict)
@@ -213,7 +251,7 @@ class CycleOutcome(Wire):
 
 
 class ModelCall(Wire):
-    """Input of a model call; the conversation travels beside it in segments."""
+    """Input of a model call; the conversation travels beside it in pieces."""
 
     protocol: int = PROTOCOL
     agent: str
@@ -232,6 +270,8 @@ class ModelResponse(Wire):
     message: Message
     usage: Usage = Field(default_factory=no_usage)
     latency_ms: int = 0
+    duration_s: float | None = Field(default=None, description="how long it worked, by the clock of where it ran")
+    stored: list[StoredRange] = Field(default_factory=list, description="what its activity has put into storage")
 
 
 class GivenAnswer(Wire):
@@ -273,7 +313,8 @@ class ToolOutcome(Wire):
 
     result         it ran; `result` holds what the model gets (error status if it raised)
     interrupt      its body asks; `ask` holds the question
-    unknown        it may have run and nobody knows; `detail` says what is known
+    unknown        a person must say what now: it may have run and nobody knows, or (`detail` begins with
+                   NOT_RUN) nobody has run it; `detail` says what is known
     never_started  it surely did not run; `detail` says why
     """
 
@@ -284,6 +325,7 @@ class ToolOutcome(Wire):
     detail: str = ""
     state_set: JsonObject = Field(default_factory=dict, description="keys of agent.state that the tool wrote")
     state_deleted: list[str] = Field(default_factory=list)
+    duration_s: float | None = Field(default=None, description="how long it ran, by the clock of where it ran")
 
 
 class StepCall(Wire):

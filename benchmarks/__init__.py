@@ -1,1 +1,1 @@
-"""What Countersign costs, measured against a bare Temporal workflow. Nothing here is part of the package."""
+"""What Countersign costs, beside a bare Temporal workflow and its closest peer. Nothing here is part of the package."""

@@ -23,7 +23,7 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 CHECKOUT = Path(__file__).resolve().parent.parent
-ROOMS = ("agent_core", "workflows", "activities", "agent_client", "agent_ops")
+ROOMS = ("agent_core", "workflows", "activities", "agent_client", "agent_ops", "serving")
 
 AGENT = '''
 import worker

@@ -4,6 +4,7 @@ The only workflow that runs hooks and handlers. It lives for seconds: whatever m
 people is handed to its parent, the session.
 """
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -12,16 +13,25 @@ from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
 from countersign.agent_core.agent import Agent
+from countersign.agent_core.conversation import Conversation, unpacked
 from countersign.agent_core.cycle import run_cycle
 from countersign.agent_core.durable import durable_agents
+from countersign.agent_core.effects import on_a_worker
 from countersign.agent_core.errors import AgentDefinitionError, PayloadTooLargeError
 from countersign.agent_core.json_values import json_size
-from countersign.agent_core.messages import Message
-from countersign.agent_core.wire import CYCLE_WORKFLOW, MAX_VALUE_BYTES, CycleInput, CycleOutcome, ErrorInfo
+from countersign.agent_core.wire import (
+    CYCLE_WORKFLOW,
+    MAX_VALUE_BYTES,
+    CycleInput,
+    CycleOutcome,
+    ErrorInfo,
+    StoredSegment,
+)
 from countersign.workflows import host
 from countersign.workflows.cycle_effects import DurableEffects
 from countersign.workflows.details import cycle_line
 from countersign.workflows.guard import policed
+from countersign.workflows.pace import Pace
 from countersign.workflows.sandbox import import_time
 
 HANDOVER_CYCLES = 20
@@ -43,6 +53,7 @@ class AgentCycle:
         self._effects: DurableEffects | None = None
         self._stop = False
         self._ended: list[str] = []
+        self._pace = Pace()
 
     @workflow.signal(name="stop")
     def stop(self, _: RawValue) -> None:
@@ -52,16 +63,18 @@ class AgentCycle:
             self._effects.stop_requested = True
 
     @workflow.run
-    async def run(self, given: dict[str, Any], *segments: list[Message]) -> CycleOutcome:
+    async def run(self, given: dict[str, Any], *contents: Any) -> CycleOutcome:
         """Run cycles until one ends with anything but "tool_use", or it is time to hand over.
 
         Args:
             given: A `CycleInput`.
-            *segments: The conversation so far, in sealed pieces.
+            *contents: The conversation so far, in pieces; those in storage were read from there, and their
+                references follow, as `conversation.packed` makes them.
 
         Raises:
             ApplicationError: If it is not the child of a session, or the input can't be read.
         """
+        on_a_worker.set(True)  # for all that runs in this workflow
         parent, info = workflow.info().parent, workflow.info()
         if parent is None or not info.workflow_id.startswith(f"{parent.workflow_id}/cycle-"):
             raise ApplicationError(
@@ -70,28 +83,35 @@ class AgentCycle:
                 non_retryable=True,
             )
         total: CycleOutcome | None = None
-        cycle, pieces = CycleInput.model_validate(given), [list(piece) for piece in segments]
+        cycle = CycleInput.model_validate(given)
+        conversation = _conversation(cycle, contents)
         for number in range(1, HANDOVER_CYCLES + 1):
-            outcome = await self._one(cycle, pieces)
+            outcome = await self._one(cycle, conversation)
             self._ended.append(cycle_line(cycle, outcome))
             self._show()
             total = outcome if total is None else _joined(total, outcome)
             if number == HANDOVER_CYCLES or not self._goes_on(cycle, outcome):
                 break
-            pieces = [outcome.conversation] if outcome.conversation is not None else [*pieces, outcome.messages]
             cycle = _following(cycle, outcome)
         assert total is not None  # the loop runs at least once
+        if conversation.has_stored:
+            kept, pieces = conversation.changed()
+            total = total.model_copy(update={"messages": [], "conversation": None, "kept": kept, "pieces": pieces})
         return _within_limit(total)
 
-    async def _one(self, given: CycleInput, segments: list[list[Message]]) -> CycleOutcome:
+    async def _one(self, given: CycleInput, conversation: Conversation) -> CycleOutcome:
         self._show(f"- cycle {given.cycle} runs")
-        self._effects = DurableEffects(given, segments, self._stop)
+        self._effects = DurableEffects(given, conversation, self._pace, self._stop)
         try:
             agent = _build(given.agent)
         except Exception as error:  # whatever a module or factory raises ends the turn, with its own words
             return _failed(given, error)
-        messages = [message for segment in segments for message in segment]
-        return (await run_cycle(agent, given, messages, self._effects)).outcome
+        outcome = (await run_cycle(agent, given, conversation.messages, self._effects)).outcome
+        if outcome.conversation is not None:
+            conversation.messages = list(outcome.conversation)
+        else:
+            conversation.messages.extend(outcome.messages)
+        return outcome
 
     def _show(self, *running: str) -> None:
         """What this workflow has done, and does, in the Temporal UI."""
@@ -104,9 +124,16 @@ class AgentCycle:
         return (
             outcome.stop_reason == "tool_use"
             and not self._stop
-            and lasted < timedelta(seconds=given.handover_after_s)
+            and self._pace.allows_another(timedelta(seconds=given.handover_after_s), lasted)
             and info.get_current_history_size() < HANDOVER_BYTES
         )
+
+
+def _conversation(given: CycleInput, contents: Sequence[Any]) -> Conversation:
+    if given.pieces is None:  # from before anything was stored
+        return Conversation(contents)
+    references = [piece for piece in unpacked(contents[given.pieces :]) if isinstance(piece, StoredSegment)]
+    return Conversation(contents[: given.pieces], references, given.unstored)
 
 
 def _build(name: str) -> Agent:
@@ -189,6 +216,8 @@ def _within_limit(outcome: CycleOutcome) -> CycleOutcome:
             "message": None,
             "messages": [],
             "conversation": None,
+            "pieces": None,
+            "kept": 0,
             "pending": None,
             "resume": None,
             "audit": outcome.audit[-20:],

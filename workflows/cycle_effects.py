@@ -8,18 +8,22 @@ from typing import Any
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError, is_cancelled_exception
+from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError, TimeoutType, is_cancelled_exception
 
 from countersign.agent_core import errors
+from countersign.agent_core.conversation import Conversation, packed
 from countersign.agent_core.json_values import check_json, json_size
 from countersign.agent_core.messages import Message, error_result
 from countersign.agent_core.models import FIRST_RETRY_S, LONGEST_RETRY_S, MODEL_ATTEMPTS
 from countersign.agent_core.steps import StepInfo
+from countersign.agent_core.tools import Tool
 from countersign.agent_core.wire import (
+    INVOKING,
     MAX_ARGUMENTS_BYTES,
     MAX_TASK_BYTES,
     MAX_VALUE_BYTES,
     MODEL_ACTIVITY,
+    NOT_RUN,
     STEP_ACTIVITY,
     CycleInput,
     ModelCall,
@@ -31,6 +35,7 @@ from countersign.agent_core.wire import (
 from countersign.workflows import host
 from countersign.workflows.guard import policed
 from countersign.workflows.markdown import plain
+from countersign.workflows.pace import Pace
 
 MODEL_TIMEOUT = timedelta(minutes=10)
 MODEL_HEARTBEAT = timedelta(seconds=10)
@@ -49,6 +54,9 @@ TOOL_RETRY = RetryPolicy(
     non_retryable_error_types=["NotFoundError"],
 )
 
+TOOL_QUEUE_TIMEOUT = timedelta(minutes=10)
+"""How long a call waits for a worker of its tool's own queue before a person is asked."""
+
 STEP_HEARTBEAT = timedelta(seconds=10)
 STEP_RETRY = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_attempts=5)
 
@@ -61,13 +69,15 @@ class DurableEffects:
 
     Args:
         given: The cycle's input.
-        segments: The conversation so far, in sealed pieces; each is stored once.
+        conversation: The conversation so far, and what of it is in storage.
+        pace: Counts how long the effects work.
         stop_requested: Whether a stop has come already.
     """
 
-    def __init__(self, given: CycleInput, segments: list[list[Message]], stop_requested: bool) -> None:
+    def __init__(self, given: CycleInput, conversation: Conversation, pace: Pace, stop_requested: bool) -> None:
         self._given = given
-        self._segments = segments
+        self._conversation = conversation
+        self._pace = pace
         self._result_bytes = 0
         self.stop_requested = stop_requested
 
@@ -81,32 +91,26 @@ class DurableEffects:
 
     async def call_model(self, call: ModelCall, messages: Sequence[Message]) -> ModelResponse:
         """See `Effects.call_model`."""
-        pieces = self._pieces(messages)
-        sizes = [json_size(piece) for piece in pieces]
+        sent = list(messages)
+        arguments = packed(self._conversation.pieces(sent))
+        sizes = [json_size(argument) for argument in arguments]
         if sum(sizes) > MAX_ARGUMENTS_BYTES or max(sizes, default=0) > MAX_VALUE_BYTES:
             raise errors.PayloadTooLargeError("the conversation", sum(sizes), MAX_ARGUMENTS_BYTES)
         try:
             response: ModelResponse = await workflow.execute_activity(
                 MODEL_ACTIVITY,
-                args=[call, *pieces],
+                args=[call, *arguments],
                 result_type=ModelResponse,
                 start_to_close_timeout=MODEL_TIMEOUT,
                 heartbeat_timeout=MODEL_HEARTBEAT,
                 retry_policy=MODEL_RETRY,
                 summary=f"cycle {call.cycle}",
             )
-            return response
         except ActivityError as error:
             raise _named(error) from error
-
-    def _pieces(self, messages: Sequence[Message]) -> list[list[Message]]:
-        """The conversation for an activity: the sealed pieces as they came, and what is new."""
-        known = [message for segment in self._segments for message in segment]
-        same = len(messages) >= len(known) and all(a is b for a, b in zip(known, messages, strict=False))
-        if not same:
-            return [list(messages)]
-        new = list(messages[len(known) :])
-        return [segment for segment in [*self._segments, new] if segment]
+        self._pace.add(response.duration_s)
+        self._conversation.store(sent, response.stored)
+        return response
 
     async def call_tools(self, calls: Sequence[ToolCall], done: Callable[[int, ToolOutcome], Awaitable[None]]) -> None:
         """See `Effects.call_tools`. Calls go out in waves, so that no workflow task grows too large."""
@@ -114,6 +118,7 @@ class DurableEffects:
 
         async def one(position: int, call: ToolCall, size: int) -> None:
             outcome = await self._call_tool(call, size)
+            self._pace.add(outcome.duration_s)
             async with one_at_a_time:
                 await done(position, self._affordable(call, outcome))
 
@@ -134,27 +139,30 @@ class DurableEffects:
                 f"the input of {call.tool} with the agent's state", size, MAX_VALUE_BYTES
             )
             return ToolOutcome(kind="never_started", detail=f"{type(error).__name__}: {error}")
-        run = workflow.info().original_execution_run_id
+        run, tool = workflow.info().original_execution_run_id, self._tool(call)
+        queue = tool.queue if tool else None
+        wait = ((tool.queue_timeout if tool else None) or TOOL_QUEUE_TIMEOUT) if queue else None
         try:
             outcome: ToolOutcome = await workflow.execute_activity(
                 call.tool,
                 call.model_copy(update={"run": run}),
                 result_type=ToolOutcome,
-                start_to_close_timeout=self._timeout(call),
+                task_queue=queue,
+                schedule_to_start_timeout=wait,
+                start_to_close_timeout=(tool.timeout if tool else None) or TOOL_TIMEOUT,
                 heartbeat_timeout=TOOL_HEARTBEAT,
                 retry_policy=TOOL_RETRY,
-                summary=f"cycle {call.cycle} · call {call.index + 1}",
+                summary=f"cycle {call.cycle} · call {call.index + 1}" + (f" · queue {queue}" if queue else ""),
             )
             return outcome
         except ActivityError as error:
             if is_cancelled_exception(error):
                 raise asyncio.CancelledError from error  # not an error of the turn: the cycle itself is being ended
-            return _failed_call(call, error)
+            return _failed_call(call, error, queue, wait)
 
-    def _timeout(self, call: ToolCall) -> timedelta:
+    def _tool(self, call: ToolCall) -> Tool | None:
         deployment = host.deployments(workflow.info().task_queue).get(call.agent)
-        tool = deployment.template.tool_registry.get(call.tool) if deployment else None
-        return (tool.timeout if tool else None) or TOOL_TIMEOUT
+        return deployment.template.tool_registry.get(call.tool) if deployment else None
 
     def _affordable(self, call: ToolCall, outcome: ToolOutcome) -> ToolOutcome:
         """The outcome, without its result if the batch's results together weigh too much."""
@@ -179,6 +187,7 @@ class DurableEffects:
         size = json_size(call.model_dump(mode="json"))
         if size > MAX_VALUE_BYTES:
             raise errors.PayloadTooLargeError(f"the arguments of step {name}", size, MAX_VALUE_BYTES)
+        began = workflow.now()
         try:
             return await workflow.execute_activity(
                 STEP_ACTIVITY,
@@ -190,11 +199,18 @@ class DurableEffects:
             )
         except ActivityError as error:
             raise _named(error) from error
+        finally:
+            self._pace.add((workflow.now() - began).total_seconds())  # a step returns a value and no duration
 
 
-def _failed_call(call: ToolCall, error: ActivityError) -> ToolOutcome:
+def _failed_call(call: ToolCall, error: ActivityError, queue: str | None, wait: timedelta | None) -> ToolOutcome:
     """What a failed tool activity says of the call: never an error of the tool, which travels as a result."""
     cause = error.cause
+    if isinstance(cause, TimeoutError) and cause.type == TimeoutType.SCHEDULE_TO_START:
+        # Once it has timed out, the server gives it to no worker any more. An attempt before it may have begun.
+        waited = f"no worker of task queue {queue!r} took the call within {wait.total_seconds() if wait else 0:g} s"
+        begun = INVOKING in cause.last_heartbeat_details
+        return ToolOutcome(kind="unknown", detail=waited if begun else f"{NOT_RUN}{waited}")
     if isinstance(cause, ApplicationError) and cause.type == "NotFoundError":
         # Surely not started on a first attempt, but the attempt can't be seen from here.
         return ToolOutcome(kind="unknown", detail=f"no worker on this queue has the tool {call.tool!r}")

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
+from countersign.agent_core.cycle.managing import CONVERSATION_REDUCED, CONVERSATION_RESTORED
 from countersign.agent_core.json_values import canonical_json
 from countersign.agent_core.messages import Message
 from countersign.agent_core.session import Session, views
@@ -156,7 +157,11 @@ def cycle_line(given: CycleInput, outcome: CycleOutcome) -> str:
     tools = _tools([given.pending.message] if given.pending else outcome.messages)
     if not tools and outcome.pending is not None:
         tools = _tools([outcome.pending.message])
-    return f"- cycle {given.cycle}: {plain(tools) + ', ' if tools else ''}ended with {code(outcome.stop_reason)}"
+    ended = f"{plain(tools) + ', ' if tools else ''}ended with {code(outcome.stop_reason)}"
+    lines = [entry for entry in outcome.audit if entry.event in (CONVERSATION_REDUCED, CONVERSATION_RESTORED)]
+    reduced = bool(lines) and lines[-1].event == CONVERSATION_REDUCED
+    cut = f", conversation reduced to {lines[-1].detail.get('left')} messages" if reduced else ""
+    return f"- cycle {given.cycle}: {ended}{cut}"
 
 
 def _tools(messages: Sequence[Message]) -> str:

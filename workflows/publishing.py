@@ -18,6 +18,7 @@ from countersign.agent_core.wire import (
     SEARCH_STATUS,
 )
 from countersign.workflows.details import session_details
+from countersign.workflows.metering import Metering
 
 _AGENT = SearchAttributeKey.for_keyword(SEARCH_AGENT)
 _STATUS = SearchAttributeKey.for_keyword(SEARCH_STATUS)
@@ -35,6 +36,7 @@ class Publisher:
 
     def __init__(self, session: Session) -> None:
         self._session = session
+        self.metering = Metering(session)
         self._existing: frozenset[str] = frozenset()
         self._shown: tuple[Any, ...] = ()
 
@@ -54,6 +56,7 @@ class Publisher:
 
     def publish(self) -> None:
         """Show the session as it is now, if that is not what is shown already."""
+        self.metering.measure()
         word = views.public_status(self._session)
         ids = tuple(question.id for question in self._session.open_questions())
         self.describe()

@@ -20,6 +20,7 @@ from temporalio.workflow import SandboxImportNotificationPolicy
 
 from countersign.agent_core.errors import AgentDefinitionError, CountersignError
 from countersign.workflows.frozen_modules import PROBE, FrozenModules
+from countersign.workflows.light_sandbox import LightSandboxRunner
 from countersign.workflows.restrictions import FORBIDDEN_MEMBERS, LOADED_FIRST
 
 _NEVER_POLICED = frozenset({"countersign", "temporalio", "pydantic", "pydantic_core", "anyio", "google"}) | frozenset(
@@ -87,7 +88,7 @@ def policed_runner(agent_modules: Sequence[str]) -> SandboxedWorkflowRunner:
         self_test(root, restrictions)
     for name in agent_modules:
         _rehearse(name, restrictions)
-    return SandboxedWorkflowRunner(restrictions=restrictions)
+    return LightSandboxRunner(restrictions=restrictions)
 
 
 def _rehearse(name: str, restrictions: SandboxRestrictions) -> None:

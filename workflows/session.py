@@ -13,6 +13,7 @@ from temporalio import workflow
 from temporalio.common import RawValue, RetryPolicy
 from temporalio.exceptions import ActivityError, ApplicationError, ChildWorkflowError, FailureError
 
+from countersign.agent_core.conversation import packed
 from countersign.agent_core.errors import AnswerRefused, PayloadTooLargeError
 from countersign.agent_core.json_values import JsonObject, json_size
 from countersign.agent_core.session import Session, SessionState, views
@@ -37,12 +38,14 @@ from countersign.agent_core.wire import (
     ErrorInfo,
     Recovery,
     SessionResult,
+    StoredSegment,
     cycle_id,
 )
 from countersign.workflows.details import CYCLE_DETAILS, cycle_summary, wait_summary
 from countersign.workflows.intake import decoded
 from countersign.workflows.publishing import Publisher
 from countersign.workflows.session_opening import opening
+from countersign.workflows.stored import payload_of
 from countersign.workflows.updates import Updates
 
 READ_RETRY = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_attempts=20)
@@ -69,7 +72,7 @@ class AgentSession:
         self._woken = False
         self._child: workflow.ChildWorkflowHandle[Any, CycleOutcome] | None = None
         self._publisher = Publisher(self._session)
-        self._updates = Updates(self._session, self._wake)
+        self._updates = Updates(self._session, self._wake, self._publisher.metering.refused)
 
     @workflow.run
     async def run(self, start: RawValue | None = None, *rest: Any) -> SessionResult:
@@ -145,15 +148,21 @@ class AgentSession:
 
     def _wake(self) -> None:
         self._woken = True
+        self._publisher.metering.measure()
         if self._child is not None:  # nothing is published until the cycle ends
             self._publisher.describe()
 
     # Cycles
 
     async def _run_cycle(self, given: CycleInput) -> None:
+        pieces = self._session.state.pieces()
+        stored = [piece for piece in pieces if isinstance(piece, StoredSegment)]
+        given.pieces = len(pieces)
+        given.unstored = [place for place, piece in enumerate(pieces) if not isinstance(piece, StoredSegment)]
         argument = given.model_dump(mode="json")
-        pieces = [piece for piece in self._session.state.pieces() if piece]
-        sizes = [json_size(argument), *(json_size(piece) for piece in pieces)]
+        contents = [payload_of(piece) if isinstance(piece, StoredSegment) else piece for piece in pieces]
+        contents.extend(packed(stored))
+        sizes = [json_size(argument), *(_size(content) for content in contents)]
         if sum(sizes) > MAX_ARGUMENTS_BYTES or max(sizes) > MAX_VALUE_BYTES:
             error = PayloadTooLargeError(
                 "the session (conversation, questions and state)", sum(sizes), MAX_ARGUMENTS_BYTES
@@ -164,7 +173,7 @@ class AgentSession:
         try:
             self._child = await workflow.start_child_workflow(
                 CYCLE_WORKFLOW,
-                args=[argument, *pieces],
+                args=[argument, *contents],
                 id=child_id,
                 result_type=CycleOutcome,
                 execution_timeout=timedelta(seconds=self._session.state.options.cycle_overrun_s),
@@ -226,10 +235,11 @@ class AgentSession:
         """Start a new run with everything that this one holds; waiting invokes are told to ask there."""
         self._updates.move()
         await workflow.wait_condition(workflow.all_handlers_finished)
+        self._publisher.metering.measure()
         state = self._session.state
         argument = {"continued": {**state.model_dump(mode="json", exclude={"segments"}), "segments": []}}
-        # One value holds 2 MB at most; the sealed segments travel beside it, as they do to cycles.
-        workflow.continue_as_new(args=[argument, *state.segments])
+        # One value holds 2 MB at most; the sealed segments travel beside it.
+        workflow.continue_as_new(args=[argument, *packed(state.segments)])
 
     # Signals: tolerant, what can't be used is recorded
 
@@ -330,6 +340,10 @@ def _blamed(error: ErrorInfo) -> str:
     """An error's text, with who raised it in front."""
     named = not error.origin or error.message.startswith(error.origin)
     return error.message if named else f"{error.origin}: {error.message}"
+
+
+def _size(content: Any) -> int:
+    return content.payload.ByteSize() if isinstance(content, RawValue) else json_size(content)
 
 
 def _option(given: Any, key: str, default: Any) -> Any:

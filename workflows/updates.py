@@ -24,11 +24,13 @@ class Updates:
     Args:
         session: The session.
         wake: Called after each change.
+        refused: Told of each update that is refused: its name and the code.
     """
 
-    def __init__(self, session: Session, wake: Callable[[], None]) -> None:
+    def __init__(self, session: Session, wake: Callable[[], None], refused: Callable[[str, str], None]) -> None:
         self._session = session
         self._wake = wake
+        self._refused = refused
         self._waiting = 0
         self._moving = False
 
@@ -48,9 +50,14 @@ class Updates:
             if not self._known(value):
                 check(value)
         except AnswerRefused as refusal:
-            raise _refusal(refusal) from refusal
+            raise self._refuse(refusal) from refusal
         except (TypeError, ValueError) as error:
-            raise _refusal(AnswerRefused("malformed", str(error))) from error
+            raise self._refuse(AnswerRefused("malformed", str(error))) from error
+
+    def _refuse(self, refusal: AnswerRefused) -> ApplicationError:
+        info = workflow.current_update_info()
+        self._refused(info.name if info else "", refusal.code)
+        return _refusal(refusal)
 
     def check_answer(self, value: Any) -> None:
         """What `answer` checks."""

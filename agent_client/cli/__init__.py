@@ -22,6 +22,7 @@ from countersign.agent_client.cli.doctor import doctor
 from countersign.agent_client.cli.listing import list_sessions
 from countersign.agent_client.cli.looking import interrupts, show
 from countersign.agent_client.cli.prompting import prompt
+from countersign.agent_client.cli.replay import replay
 from countersign.agent_client.cli.starting import start
 from countersign.agent_client.cli.stopping import stop
 from countersign.agent_client.cli.watching import watch
@@ -47,6 +48,7 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
     "show": (show, ("show tidy",)),
     "stop": (stop, ("stop tidy", 'stop tidy --terminate --reason "it hangs"')),
     "doctor": (doctor, ("doctor", "doctor --agents examples.janitor")),
+    "replay": (replay, ("replay --agents my_agents", "replay --agents my_agents --session tidy")),
 }
 """Every command, by use, with what one would type."""
 

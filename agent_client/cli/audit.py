@@ -64,6 +64,18 @@ def _ended(detail: Detail) -> str:
     return f"{detail.get('tool')} ended ({detail.get('outcome')}){more}"
 
 
+def _reduced(detail: Detail) -> str:
+    """What went from the conversation, why, and what is left of it."""
+    removed, left = detail.get("removed") or 0, detail.get("left")
+    parts = [f"{removed} message{'' if removed == 1 else 's'} {'summed up' if detail.get('summarised') else 'cut'}"]
+    if detail.get("shortened_results"):
+        parts = [*(parts if removed else []), f"long results shortened: {detail['shortened_results']}"]
+    failed = f" (no summary: {detail['summary_failed']})" if detail.get("summary_failed") else ""
+    return (
+        f"conversation reduced: {', '.join(parts)}, {left} left{failed} ({detail.get('manager')}, {detail.get('why')})"
+    )
+
+
 def _error(detail: Detail) -> str:
     error = detail.get("error") or {}
     return f": {error.get('type')}: {error.get('message')}" if error else ""
@@ -98,6 +110,8 @@ _WORDS: dict[str, Callable[[Detail], str]] = {
         f"unknown outcome of {detail.get('tool')} resolved with {_value(detail.get('response'))}"
     ),
     "cycle_failed": lambda detail: f"cycle failed as a workflow: {detail.get('reason')}",
+    "conversation_reduced": _reduced,
+    "conversation_restored": lambda detail: f"conversation put back as it was: {detail.get('left')} messages",
     "stop": lambda detail: f"stop ({detail.get('reason')})",
     "close": lambda detail: "close",
     "turn_failed": lambda detail: f"turn failed{_error(detail)}",

@@ -56,8 +56,9 @@ def doctor(
 
 async def _examined(sources: dict[str, tuple[str | None, str]], task_queue: str, modules: list[str]) -> "list[Check]":
     from countersign.agent_client.errors import ClientError
-    from countersign.agent_client.examining import agents_check, examine, settings_of, versions_check
+    from countersign.agent_client.examining import examine, settings_of, versions_check
     from countersign.agent_client.health import Check, settings_check
+    from countersign.agent_client.loading import agents_check
 
     checks = [versions_check()]
     try:
@@ -65,10 +66,13 @@ async def _examined(sources: dict[str, tuple[str | None, str]], task_queue: str,
     except ClientError as error:
         advice = "correct the file, or check --profile and TEMPORAL_CONFIG_FILE"
         return [*checks, Check("settings", "failure", str(error), advice, code="no-connection")]
+    agents: list[str] = []
     if modules:
-        checks.append(await agents_check(modules))
+        loaded = await agents_check(modules)
+        checks.append(loaded)
+        agents = loaded.found.split(", ") if loaded.level == "ok" else []
     address, namespace, profile = (sources[name][0] for name in ("address", "namespace", "profile"))
-    return checks + await examine(address, namespace, profile, task_queue)
+    return checks + await examine(address, namespace, profile, task_queue, agents)
 
 
 def _source(context: typer.Context, name: str) -> str:

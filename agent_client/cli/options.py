@@ -33,7 +33,7 @@ Profile: TypeAlias = Annotated[
     ),
 ]
 TaskQueue: TypeAlias = Annotated[
-    str, typer.Option(envvar="COUNTERSIGN_TASK_QUEUE", help="Task queue of the agents' workers.")
+    str, typer.Option(envvar="COUNTERSIGN_TASK_QUEUE", help="Task queue of the agents' workers; may hold {agent}.")
 ]
 Agent: TypeAlias = Annotated[str | None, typer.Option(help="Only sessions of this agent.", show_default=False)]
 AsJson: TypeAlias = Annotated[bool, typer.Option("--json", help="Print JSON for programs.")]

@@ -9,6 +9,7 @@ from countersign.agent_client.cli.options import Address, AsJson, Namespace, Pro
 from countersign.agent_client.cli.outcome import print_outcome
 from countersign.agent_client.cli.running import Connection, run
 from countersign.agent_client.cli.terminal import print_json
+from countersign.agent_client.queues import queue_of
 from countersign.agent_client.shell import DEFAULT_TASK_QUEUE, command
 from countersign.agent_core.visible import visible
 
@@ -67,7 +68,7 @@ def start(
         )
         if wait and not as_json:
             print(f"started {handle.id}", file=sys.stderr)
-        trouble = await _trouble(handle, task_queue, stay_open)
+        trouble = await _trouble(handle, queue_of(task_queue, agent), stay_open)
         if trouble is not None and not as_json:
             print(visible(trouble), file=sys.stderr)
         return handle, await handle.outcome() if wait else None, trouble

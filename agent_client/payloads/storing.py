@@ -24,6 +24,9 @@ from countersign.agent_client.payloads.settings import FORMS, Location, PayloadS
 OWN_BYTES = 16 * 1024
 """From this size on, values that only our workers read are stored outside."""
 
+BY_HAND_BYTES = 1024
+"""From this size on what an activity encodes by hand is stored: a conversation's pieces, perhaps compressed."""
+
 _KILOBYTE, _MEGABYTE = 1024, 1024 * 1024
 _NAMES: dict[Scheme, str] = {"file": file_store.NAME, "s3": buckets.S3_NAME, "gs": buckets.GCS_NAME}
 
@@ -46,10 +49,11 @@ def external_storage(settings: PayloadSettings) -> ExternalStorage:
     shared_bytes = settings.storage_shared_from_kb * _KILOBYTE
 
     def selected(context: StorageDriverSelectContext, payload: Payload) -> StorageDriver | None:
-        large = is_own(context.target) or payload.ByteSize() >= shared_bytes
-        return writer if large else None
+        if context.target is None:
+            return writer
+        return writer if payload.ByteSize() >= (OWN_BYTES if is_own(context.target) else shared_bytes) else None
 
-    return TolerantStorage(list(drivers.values()), driver_selector=selected, payload_size_threshold=OWN_BYTES)
+    return TolerantStorage(list(drivers.values()), driver_selector=selected, payload_size_threshold=BY_HAND_BYTES)
 
 
 async def check_store(converter: DataConverter) -> None:

@@ -30,6 +30,11 @@ class CycleContext:
         moment = timestamp(self.effects.now())
         self.audit.append(AuditEntry(at=moment, event=event, cycle=self.given.cycle, detail=detail))
 
+    @property
+    def cancelled(self) -> bool:
+        """True if the turn was stopped, from outside or by `agent.cancel()`."""
+        return self.effects.stop_requested or self.agent.cancellation.now
+
     async def add_message(self, message: Message) -> None:
         """Add a message to the conversation, and say so."""
         await self.runner.add_message(message)

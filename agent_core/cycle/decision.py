@@ -25,10 +25,13 @@ from countersign.agent_core.interrupts import approves, call_digest, is_refusal,
 from countersign.agent_core.json_values import digest
 from countersign.agent_core.messages import ToolResult, ToolUse, error_result
 from countersign.agent_core.tools.base import Tool
-from countersign.agent_core.wire import GivenAnswer, Pending, Question, ShownCall, ToolCall
+from countersign.agent_core.wire import NOT_RUN, GivenAnswer, Pending, Question, ShownCall, ToolCall
 
 REFUSAL_LIMIT = 3
 """How often the model may repeat a refused call in one turn before nobody is asked any more."""
+
+RENAME_LIMIT = 3
+"""How often handlers may be heard anew because the tool of a call was changed behind their back."""
 
 
 @dataclass
@@ -77,12 +80,13 @@ class Decider:
         self.batch_gone: list[Question] = []
         """Answered questions of the batch hook that it does not ask any more."""
 
-    async def decide(self, index: int, original: ToolUse) -> Decision:
+    async def decide(self, index: int, original: ToolUse, renames: int = 0) -> Decision:
         """Run the hooks and handlers of one call and weigh what they and people said.
 
         Args:
             index: The call's place in the model's message.
             original: The call as the model made it; hooks get a copy on every pass.
+            renames: How often its tool was changed after a handler had been heard about another one.
 
         Raises:
             CallbackError: If a hook or handler fails.
@@ -115,6 +119,13 @@ class Decider:
         shown = self._what_runs(index, use, event, named)
         if isinstance(shown, Refused):
             return shown
+        if any(self._runs_as(name, selected, named) != shown.tool for name, selected in asking.heard):
+            # A handler was heard about another tool than the one that would run: they are all heard about that one.
+            if renames >= RENAME_LIMIT:
+                text = f"Not run: hooks and handlers keep changing which tool runs (now {shown.tool})."
+                return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
+            self._context.agent.restore_handlers(before)
+            return await self.decide(index, {**original, "name": shown.tool}, renames + 1)
         no = next((question for question in asking.consumed.values() if denied(question)), None)
         if no is not None:
             # Whoever asked did not take the no for one. The person pressed Deny, and the call does not run.
@@ -164,9 +175,11 @@ class Decider:
 
     def _unknown_outcome(self, index: int, original: ToolUse) -> Decision | None:
         use_id, detail = original["toolUseId"], self._pending.unknown[index]
+        not_run = detail.startswith(NOT_RUN)
         question = self._ledger.latest("core", index, UNKNOWN_OUTCOME_QUESTION)
         if question is None or question.status != "answered" or question.answer is None:
-            reason = {"tool": original["name"], "detail": detail, "note": "The call may have run. Nobody knows."}
+            note = "Nobody has run the call." if not_run else "The call may have run. Nobody knows."
+            reason = {"tool": original["name"], "detail": detail, "note": note}
             answers = {"retry": "retry", "skip": "skip", "record a result": {"result": "what it returned"}}
             shown = [ShownCall(index=index, tool_use_id=use_id, tool=original["name"], input=original["input"])]
             ask = Ask(UNKNOWN_OUTCOME_QUESTION, reason, answers)
@@ -183,6 +196,8 @@ class Decider:
             block = {"text": value} if isinstance(value, str) else {"json": value}
             return Refused({"toolUseId": use_id, "status": "success", "content": [block]}, original)
         text = "This call may or may not have run; a person decided not to run it again."
+        if not_run:
+            text = "This call has not run; a person decided not to run it."
         return Refused(error_result(use_id, text), original, cancel_message=text)
 
     def _cancelled(self, index: int, use: ToolUse, asking: Asking, text: str) -> Refused:
@@ -229,6 +244,11 @@ class Decider:
             input=canonical,
             input_schema=tool.tool_spec["inputSchema"]["json"],
         )
+
+    def _runs_as(self, name: str, selected: Tool | None, named: Tool | None) -> str | None:
+        """The tool that a call of that name stands for; a hook may have selected another one."""
+        tool = self._context.agent.tool_registry.get(str(name)) if selected is named else selected
+        return tool.tool_name if tool is not None else None
 
     def _weigh(self, index: int, use: ToolUse, shown: ShownCall, asking: Asking) -> Decision:
         key = call_digest(shown.tool, shown.input)

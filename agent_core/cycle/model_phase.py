@@ -11,6 +11,7 @@ from countersign.agent_core.wire import ModelCall, ModelResponse
 ATTEMPT_LIMIT = 50
 """The most tries of one model call that hooks may ask for."""
 
+CANCELLED_TEXT = "Cancelled by user"
 
 _COMPLETE = frozenset({"tool_use", "end_turn", "stop_sequence"})
 """Reasons to stop after which the calls of a message are whole. After any other one their input may be cut."""
@@ -49,6 +50,8 @@ async def _attempt(context: CycleContext) -> ModelStopResponse | None:
     if before.cancel is not False:
         text = cancel_text(before.cancel, "model call denied by hook")
         return await _after(context, ModelStopResponse(assistant_text(text), "end_turn"))
+    if context.agent.cancellation.now:
+        return await _cancelled(context)
     try:
         answer = await _call(context)
     except CallbackError:
@@ -61,7 +64,17 @@ async def _attempt(context: CycleContext) -> ModelStopResponse | None:
         raise
     context.progress.usage = add_usage(context.progress.usage, answer.usage)
     context.progress.latency_ms += answer.latency_ms
+    if context.agent.cancellation.now:  # while it answered: nobody wants the answer any more
+        return await _cancelled(context)
     return await _after(context, ModelStopResponse(copy.deepcopy(answer.message), answer.stop_reason))
+
+
+async def _cancelled(context: CycleContext) -> ModelStopResponse | None:
+    """The words of a cancellation in the place of the model's answer."""
+    response = await _after(context, ModelStopResponse(assistant_text(CANCELLED_TEXT), "cancelled"))
+    if response is not None and context.agent.cancellation.message is not None:
+        response.message = assistant_text(context.agent.cancellation.message)
+    return response
 
 
 async def _call(context: CycleContext) -> ModelResponse:

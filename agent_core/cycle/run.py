@@ -7,16 +7,19 @@ from typing import TYPE_CHECKING, Any
 
 from countersign.agent_core.cycle.callbacks import CallbackRunner
 from countersign.agent_core.cycle.context import CycleContext, cancel_text
+from countersign.agent_core.cycle.managing import Managing
 from countersign.agent_core.cycle.model_phase import call_model
 from countersign.agent_core.cycle.tool_phase import STOPPED_TEXT, ToolPhase
-from countersign.agent_core.effects import Effects, current_effects
-from countersign.agent_core.errors import CallbackError, MaxTokensReachedException
-from countersign.agent_core.hooks.events import AfterInvocationEvent, BeforeInvocationEvent
+from countersign.agent_core.effects import Effects, current_effects, current_spending
+from countersign.agent_core.errors import CallbackError, ContextWindowOverflowException, MaxTokensReachedException
+from countersign.agent_core.hooks.events import AfterInvocationEvent, BeforeInvocationEvent, ModelStopResponse
 from countersign.agent_core.interrupts import as_interrupt
 from countersign.agent_core.messages import (
     Message,
+    Usage,
+    add_usage,
     assistant_text,
-    error_result,
+    not_run,
     results_message,
     tool_uses,
     user_message,
@@ -48,11 +51,13 @@ async def run_cycle(agent: "Agent", given: CycleInput, messages: Sequence[Messag
     Returns:
         Never raises for what models, tools, hooks or handlers do: that is an outcome too.
     """
-    token = current_effects.set(effects)
+    cycle = _Cycle(agent, given, messages, effects)
+    token, spending = current_effects.set(effects), current_spending.set(cycle.spend)
     try:
-        return await _Cycle(agent, given, messages, effects).run()
+        return await cycle.run()
     finally:
         current_effects.reset(token)
+        current_spending.reset(spending)
 
 
 class _Cycle:
@@ -63,8 +68,13 @@ class _Cycle:
             agent, given, effects, runner, given.progress.model_copy(deep=True),
             copy.deepcopy(given.invocation_state), given.model_calls,
         )  # fmt: skip
+        self._managing = Managing(self._context)
         self._before = list(messages)
         self._pending = given.pending.model_copy(deep=True) if given.pending else None
+
+    def spend(self, usage: Usage) -> None:
+        """Count what a handler's own model used."""
+        self._context.progress.usage = add_usage(self._context.progress.usage, usage)
 
     async def run(self) -> CycleEnd:
         cause: BaseException | None = None
@@ -74,12 +84,13 @@ class _Cycle:
             cause = error.cause if isinstance(error, CallbackError) else error
             outcome = self._failed(error)
         if outcome.stop_reason != "tool_use":
-            try:
-                await self._after_invocation(outcome)
-            except CallbackError as error:
-                if cause is None:
-                    cause = error.cause
-                    outcome = self._failed(error)
+            for ending in (self._managing.after_turn, self._after_invocation):
+                try:
+                    await ending(outcome)
+                except CallbackError as error:
+                    if cause is None:
+                        cause = error.cause
+                        outcome = self._failed(error)
         handlers = self._context.given.handlers
         try:
             handlers = self._context.agent.handlers_snapshot()
@@ -98,12 +109,9 @@ class _Cycle:
                 return cancelled
         self._context.invocation_state.setdefault("request_state", {})  # hooks write into it without asking
         if self._pending is None:
-            limit = self._limit()
-            if limit is not None:
-                return self._outcome(limit, self._last_message())
-            if self._context.effects.stop_requested:
-                return await self._say_and_end("cancelled", STOPPED_TEXT)
-            response = await call_model(self._context)
+            response = await self._ask_model()
+            if isinstance(response, CycleOutcome):
+                return response
             if response.stop_reason == "max_tokens":
                 raise MaxTokensReachedException(
                     "the model stopped at its token limit in the middle of its message, which is kept in the "
@@ -114,6 +122,20 @@ class _Cycle:
             self._pending = Pending(origin_cycle=given.cycle, message=response.message)
         return await self._tools(self._pending)
 
+    async def _ask_model(self) -> ModelStopResponse | CycleOutcome:
+        """What the model says, with a smaller conversation if it must be; or the end of the turn without it."""
+        while True:
+            limit = self._limit()
+            if limit is not None:
+                return self._outcome(limit, self._last_message())
+            if self._context.effects.stop_requested:
+                return await self._say_and_end("cancelled", STOPPED_TEXT)
+            await self._managing.before_model_call()
+            try:
+                return await call_model(self._context)
+            except ContextWindowOverflowException as error:
+                await self._managing.after_overflow(error)
+
     async def _tools(self, pending: Pending) -> CycleOutcome:
         end = await ToolPhase(self._context, pending).run()
         if end.kind == "interrupt":
@@ -121,7 +143,7 @@ class _Cycle:
             outcome.pending = end.pending
             return outcome
         if end.kind == "cancelled":
-            return await self._say_and_end("cancelled", STOPPED_TEXT)
+            return await self._say_and_end("cancelled", self._context.agent.cancellation.words(STOPPED_TEXT))
         if end.end_turn is not None:
             message: Message = {"role": "assistant", "content": end.end_turn}
             await self._context.add_message(message)
@@ -158,7 +180,10 @@ class _Cycle:
             return
         pending, self._pending = self._pending, None
         uses = tool_uses(pending.message)
-        results = [pending.results.get(i) or error_result(use["toolUseId"], text) for i, use in enumerate(uses)]
+        results = [
+            pending.results.get(i) or not_run(use["toolUseId"], text, pending.executions.get(i, 0))
+            for i, use in enumerate(uses)
+        ]
         self._context.agent.messages.append(results_message(results))
 
     def _limit(self) -> str | None:

@@ -17,7 +17,15 @@ from countersign.agent_core.cycle.signatures import approved_by, as_it_would_run
 from countersign.agent_core.errors import CallbackError, RetryLimitError, ToolInputError
 from countersign.agent_core.hooks.events import AfterToolCallEvent, AfterToolsEvent, BeforeToolsEvent
 from countersign.agent_core.json_values import check_json
-from countersign.agent_core.messages import ContentBlock, Message, ToolResult, error_result, results_message, tool_uses
+from countersign.agent_core.messages import (
+    ContentBlock,
+    Message,
+    ToolResult,
+    error_result,
+    not_run,
+    results_message,
+    tool_uses,
+)
 from countersign.agent_core.wire import ErrorInfo, Pending, ShownCall, ToolOutcome
 
 STOPPED_TEXT = "Tool execution cancelled"
@@ -60,6 +68,7 @@ class ToolPhase:
         self._context = context
         self._pending = pending
         self._uses = tool_uses(pending.message)
+        self._noted = {question.id for question in pending.questions}
         given = context.given
         self._ledger = Ledger(
             given.session_id + given.session_run,
@@ -94,13 +103,25 @@ class ToolPhase:
             self._finish_rest(f"Not run: the turn failed ({self._pass.error}).")
             await self._add_results()
             raise self._pass.error
+        if self._context.agent.cancellation.now:
+            self._finish_rest(STOPPED_TEXT)  # nobody will be asked any more
         if self._unfinished():
             # Tools that run side by side ask in any order; people see their questions in the order of the calls.
             self._pending.questions.sort(key=lambda question: -1 if question.index is None else question.index)
             return ToolPhaseEnd("interrupt", self._pending)
         await self._add_results()
-        stopped = self._context.effects.stop_requested
+        stopped = self._context.cancelled or self._context.agent.cancellation.soon
         return ToolPhaseEnd("cancelled" if stopped else "done", end_turn=end_turn)
+
+    async def alone(self) -> None:
+        """The calls without the events of their batch, and without results in the conversation.
+
+        Raises:
+            CallbackError: If a hook or handler fails; results that are there already stay in the batch.
+        """
+        await self._calls()
+        if self._pass.error is not None:
+            raise self._pass.error
 
     def _doubt_after_reset(self) -> None:
         """In a session that was reset, ask about each call whether it ran before; once, and first of all."""
@@ -127,7 +148,9 @@ class ToolPhase:
 
     def _finish_rest(self, text: str) -> None:
         for index in self._unfinished():
-            self._finish(index, error_result(self._uses[index]["toolUseId"], text))
+            doubt = self._pending.unknown.get(index)
+            known = text if doubt is None else f"This call may have run; its outcome is unknown: {doubt}"
+            self._finish(index, not_run(self._uses[index]["toolUseId"], known, self._pending.executions.get(index, 0)))
 
     async def _add_results(self) -> None:
         message = results_message(self._pending.results[index] for index in range(len(self._uses)))
@@ -148,6 +171,9 @@ class ToolPhase:
             return False
         before = self._context.agent.handlers_snapshot()
         await self._context.runner.fire(event, asking)
+        if event.cancel is False and self._context.agent.cancellation.now:
+            self._finish_rest(STOPPED_TEXT)
+            return False
         if event.cancel is not False:
             self._context.note("batch_cancelled", questions=[q.id for q in asking.consumed.values()])
             self._finish_rest(cancel_text(event.cancel, "Tool cancelled by hook"))
@@ -185,12 +211,28 @@ class ToolPhase:
         return call, True
 
     async def _calls(self) -> None:
+        """The calls without a result, in the order that the agent's executor wants."""
+        if not self._context.agent.tool_executor.one_by_one:
+            await self._together(self._unfinished())
+            return
+        for index in self._unfinished():
+            if self._context.cancelled:
+                self._finish_rest(STOPPED_TEXT)
+                return
+            await self._together([index])
+            if self._pass.error is not None or index in self._unfinished():
+                return  # it failed, or it asks: the calls behind it are not looked at yet
+
+    async def _together(self, indexes: Sequence[int]) -> None:
         """Decide and run until no hook asks for another try."""
-        again = [index for index in self._unfinished() if not self._waits_in_body(index)]
+        again = [index for index in indexes if not self._waits_in_body(index)]
         while again and self._pass.error is None:
             runs: list[Run] = []
             for index in again:
                 await self._decide(index, runs)
+            if self._context.effects.stop_requested:  # it came while a hook waited: what has not begun does not begin
+                self._finish_rest(STOPPED_TEXT)
+                return
             again = await self._execute(runs)
 
     def _waits_in_body(self, index: int) -> bool:
@@ -210,18 +252,24 @@ class ToolPhase:
             for question in decision.questions:
                 self._note_asked(question.id, Ask(question.name, question.reason, None))
         else:
-            self._finish(index, await self._after_refusal(decision))
+            self._finish(index, await self._after_refusal(index, decision))
 
     def _note_asked(self, question: str, ask: Ask) -> None:
+        if question in self._noted:  # asked before, and still open: one line in the audit trail is enough
+            return
+        self._noted.add(question)
         self._context.note("question_asked", question=question, name=ask.name)
 
-    async def _after_refusal(self, refused: Refused) -> ToolResult:
+    async def _after_refusal(self, index: int, refused: Refused) -> ToolResult:
+        result, runs = refused.result, self._pending.executions.get(index, 0)
+        if result["status"] == "error" and runs:
+            result = {**result, "content": [*result["content"], *not_run("", "", runs)["content"][1:]]}
         event = AfterToolCallEvent(
             self._context.agent,
             selected_tool=refused.tool,
             tool_use=refused.tool_use,
             invocation_state=self._context.invocation_state,
-            result=refused.result,
+            result=result,
             exception=refused.error,
             cancel_message=refused.cancel_message,
         )
@@ -289,10 +337,11 @@ class ToolPhase:
             invocation_state=self._context.invocation_state,
             result=copy.deepcopy(result),
             exception=_as_exception(outcome.error),
+            duration=outcome.duration_s,
         )
         failed_before = self._pass.error is not None
         await self._fire_after(event)
-        wanted = self._pass.error is None and event.retry and not self._context.effects.stop_requested
+        wanted = self._pass.error is None and event.retry and not self._context.cancelled
         if wanted and self._pending.executions[index] >= EXECUTION_LIMIT:
             text = f"a hook wants to retry {run.call.tool} for ever; {EXECUTION_LIMIT} runs of one call are the most"
             self._pass.error, wanted = CallbackError("AfterToolCallEvent", RetryLimitError(text)), False

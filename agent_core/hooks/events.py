@@ -233,7 +233,8 @@ class AfterToolCallEvent(HookEvent):
     """One call has its result: the tool's, or that of a cancellation.
 
     Writable: `result`, `retry` (True discards the result and runs the call again; unless the tool
-    is idempotent, a person who approved it is asked again).
+    is idempotent, a person who approved it is asked again). `duration` is how long the tool ran, in
+    seconds, as it was measured where it ran; None if it did not.
     """
 
     writable: ClassVar[frozenset[str]] = frozenset({"result", "retry"})

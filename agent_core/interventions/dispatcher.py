@@ -157,6 +157,8 @@ class _Dispatch:
         asked_before = 0
         if asking is not None:
             asking.callback, asked_before = handler.name, len(asking.asked)
+            if isinstance(event, BeforeToolCallEvent):
+                asking.heard.append((event.tool_use["name"], event.selected_tool))
         action: InterventionAction | None = await self._with_policy(handler, name, call, event, runner, asking)
         if asking is not None and len(asking.asked) > asked_before:
             verdicts.asked = True

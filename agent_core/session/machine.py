@@ -200,8 +200,10 @@ class Session:
     def finish_cycle(self, outcome: CycleOutcome, now: datetime) -> None:
         """Take over what a cycle left behind."""
         state = self.state
-        if outcome.conversation is not None:
-            state.replace(outcome.conversation)
+        if outcome.pieces is not None:
+            state.replace([*state.pieces()[: outcome.kept], *outcome.pieces])
+        elif outcome.conversation is not None:
+            state.replace([outcome.conversation])
         else:
             state.extend(outcome.messages)
         state.cycle = max(state.cycle + 1, outcome.last_cycle)
@@ -285,8 +287,8 @@ class Session:
         state = self.state
         if state.pending is not None:
             self._withdraw(now)
-            conversation = state.conversation()
-            if conversation and tool_uses(conversation[-1]):
+            last = state.conversation()[-1:]  # what asks for tools is never in storage before it has its results
+            if last and tool_uses(last[0]):
                 state.extend([results_message(results_of(state.pending, text))])
             state.pending = None
         state.go_on = state.resume_due = False
@@ -315,7 +317,7 @@ class Session:
 
     def replace_conversation(self, messages: Sequence[Message]) -> None:
         """Take another conversation, for instance one that the user of an in-process agent has edited."""
-        self.state.replace(list(messages))
+        self.state.replace([list(messages)])
 
     @property
     def done(self) -> bool:

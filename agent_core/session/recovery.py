@@ -4,9 +4,9 @@ from dataclasses import dataclass, field
 
 from countersign.agent_core.approvals import UNKNOWN_OUTCOME_QUESTION
 from countersign.agent_core.json_values import JsonObject
-from countersign.agent_core.messages import Message, ToolResult, error_result, results_message, tool_uses
+from countersign.agent_core.messages import Message, ToolResult, error_result, not_run, results_message, tool_uses
 from countersign.agent_core.session.state import SessionState
-from countersign.agent_core.wire import CycleInput, Pending, RecoveredCycle, Recovery
+from countersign.agent_core.wire import NOT_RUN, CycleInput, Pending, RecoveredCycle, Recovery
 
 
 @dataclass
@@ -119,7 +119,9 @@ def results_of(pending: Pending, text: str) -> list[ToolResult]:
     for index, use in enumerate(tool_uses(pending.message)):
         known = pending.results.get(index)
         if known is None and index in pending.unknown:
-            doubt = f"This call may have run; its outcome is unknown: {pending.unknown[index]}"
+            detail = pending.unknown[index]
+            doubt = f"This call may have run; its outcome is unknown: {detail}"
+            doubt = f"This call has not run: {detail.removeprefix(NOT_RUN)}" if detail.startswith(NOT_RUN) else doubt
             known = error_result(use["toolUseId"], doubt)
-        results.append(known or error_result(use["toolUseId"], text))
+        results.append(known or not_run(use["toolUseId"], text, pending.executions.get(index, 0)))
     return results

@@ -4,19 +4,21 @@ from typing import Literal
 
 from pydantic import Field
 
+from countersign.agent_core.conversation import SEGMENT_BYTES
 from countersign.agent_core.json_values import JsonObject, JsonValue, json_size
 from countersign.agent_core.messages import Message
 from countersign.agent_core.wire import (
     PROTOCOL,
     AuditEntry,
     Pending,
+    Piece,
     SessionOptions,
     SessionResult,
+    StoredSegment,
     TurnProgress,
     Wire,
 )
 
-SEGMENT_BYTES = 64_000
 AUDIT_LINES = 500
 REMEMBERED_UPDATES = 1_000
 
@@ -49,7 +51,7 @@ class SessionState(Wire):
     turn: int = 0
     cycle: int = 0
     model_calls: int = 0
-    segments: list[list[Message]] = Field(default_factory=list, description="sealed, about 64 KB each")
+    segments: list[Piece] = Field(default_factory=list, description="sealed, about 64 KB each, or in storage")
     tail: list[Message] = Field(default_factory=list)
     agent_state: JsonObject = Field(default_factory=dict)
     handlers: JsonObject = Field(default_factory=dict)
@@ -71,12 +73,16 @@ class SessionState(Wire):
     updates: dict[str, RememberedUpdate] = Field(default_factory=dict)
 
     def conversation(self) -> list[Message]:
-        """All messages, oldest first."""
-        return [message for segment in [*self.segments, self.tail] for message in segment]
+        """The messages that are here, oldest first: all of them, unless some are in storage."""
+        return [message for piece in self.pieces() if not isinstance(piece, StoredSegment) for message in piece]
 
-    def pieces(self) -> list[list[Message]]:
+    def message_count(self) -> int:
+        """Messages of the conversation, those in storage too."""
+        return sum(piece.messages if isinstance(piece, StoredSegment) else len(piece) for piece in self.pieces())
+
+    def pieces(self) -> list[Piece]:
         """The conversation as it travels: sealed segments, then the tail."""
-        return [*self.segments, self.tail]
+        return [*self.segments, self.tail] if self.tail else [*self.segments]
 
     def extend(self, messages: list[Message]) -> None:
         """Add messages; seal the tail when it is long enough."""
@@ -86,10 +92,17 @@ class SessionState(Wire):
                 self.segments.append(self.tail)
                 self.tail = []
 
-    def replace(self, messages: list[Message]) -> None:
+    def replace(self, pieces: list[Piece]) -> None:
         """Take another conversation."""
         self.segments, self.tail = [], []
-        self.extend(messages)
+        for piece in pieces:
+            if not isinstance(piece, StoredSegment):
+                self.extend(piece)
+                continue
+            if self.tail:
+                self.segments.append(self.tail)
+                self.tail = []
+            self.segments.append(piece)
 
     def note(self, entry: AuditEntry) -> None:
         """Add a line to the audit trail; the oldest ones go."""

@@ -3,8 +3,9 @@
 from typing import Any
 
 from countersign.agent_core.json_values import JsonObject, canonical_json, json_size
+from countersign.agent_core.messages import Message
 from countersign.agent_core.session.machine import Session
-from countersign.agent_core.wire import timestamp
+from countersign.agent_core.wire import StoredSegment, timestamp
 
 PAGE_BYTES = 500_000
 CARDS_BYTES = 8_000
@@ -50,17 +51,40 @@ def questions(session: Session, *, every: bool = False) -> list[JsonObject]:
 
 
 def transcript(session: Session, start: int) -> JsonObject:
-    """A page of the conversation from message `start` on: `{"messages", "next", "total"}`."""
-    messages = session.conversation()
-    page: list[Any] = []
+    """A page of the conversation from message `start` on: `{"messages", "next", "total"}`.
+
+    If that message is in external storage, the page holds no messages but `"stored"`: a `StoredSegment` and, as
+    `"start"`, the number of its first message.
+    """
+    total, start, first = session.state.message_count(), max(0, start), 0
+    here: list[Message] = []
+    for piece in session.state.pieces():
+        following = first + (piece.messages if isinstance(piece, StoredSegment) else len(piece))
+        if following > start:
+            if not isinstance(piece, StoredSegment):
+                here.extend(piece[max(0, start - first) :])
+            elif here:
+                break
+            else:
+                stored = {"start": first, **piece.model_dump(mode="json")}
+                return {"messages": [], "stored": stored, "next": _before(following, total), "total": total}
+        first = following
+    page = _page(here)
+    return {"messages": page, "next": _before(start + len(page), total), "total": total}
+
+
+def _page(messages: list[Message]) -> list[Message]:
+    """The first messages, at most a page full; one at least."""
     size = 0
-    for message in messages[max(0, start) :]:
+    for count, message in enumerate(messages):
         size += json_size(message)
-        if page and size > PAGE_BYTES:
-            break
-        page.append(message)
-    following = max(0, start) + len(page)
-    return {"messages": page, "next": following if following < len(messages) else None, "total": len(messages)}
+        if count and size > PAGE_BYTES:
+            return messages[:count]
+    return messages
+
+
+def _before(number: int, total: int) -> int | None:
+    return number if number < total else None
 
 
 def audit(session: Session) -> list[JsonObject]:

@@ -17,10 +17,15 @@ class Tool(ABC):
     Attributes:
         idempotent: True if running a call twice does no harm.
         timeout: The longest that one call may take; None for the driver's default.
+        queue: Task queue of the workers that run it, if not the agent's own; without meaning in-process.
+        queue_timeout: How long a call may wait for a worker of `queue` before a person is asked; None for the
+            driver's default.
     """
 
     idempotent: bool = False
     timeout: timedelta | None = None
+    queue: str | None = None
+    queue_timeout: timedelta | None = None
 
     @property
     @abstractmethod

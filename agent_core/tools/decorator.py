@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import re
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, Generic, ParamSpec, TypeVar, overload
@@ -14,6 +15,8 @@ from countersign.agent_core.tools.schema import CompiledTool, ToolSpec, compile_
 
 P = ParamSpec("P")
 R = TypeVar("R")
+
+_QUEUE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.:/\-]{0,199}\Z")
 
 
 class DecoratedTool(Tool, Generic[P, R]):
@@ -29,6 +32,8 @@ class DecoratedTool(Tool, Generic[P, R]):
         context: str | None = None,
         idempotent: bool = False,
         timeout: timedelta | None = None,
+        queue: str | None = None,
+        queue_timeout: timedelta | None = None,
         bound_to: object | None = None,
     ) -> None:
         self._function = function
@@ -40,6 +45,8 @@ class DecoratedTool(Tool, Generic[P, R]):
         self._compiled: CompiledTool | None = None
         self.idempotent = idempotent
         self.timeout = timeout
+        self.queue = queue
+        self.queue_timeout = queue_timeout
         functools.update_wrapper(self, function)
 
     @property
@@ -118,6 +125,8 @@ class DecoratedTool(Tool, Generic[P, R]):
                 context=self._context,
                 idempotent=self.idempotent,
                 timeout=self.timeout,
+                queue=self.queue,
+                queue_timeout=self.queue_timeout,
                 bound_to=instance,
             )
         return held
@@ -136,6 +145,8 @@ def tool(
     context: bool | str = False,
     idempotent: bool = False,
     timeout: timedelta | None = None,
+    queue: str | None = None,
+    queue_timeout: timedelta | None = None,
 ) -> Callable[[Callable[P, R]], DecoratedTool[P, R]]: ...
 
 
@@ -149,6 +160,8 @@ def tool(
     context: bool | str = False,
     idempotent: bool = False,
     timeout: timedelta | None = None,
+    queue: str | None = None,
+    queue_timeout: timedelta | None = None,
 ) -> Any:
     """Make a tool of a function; its schema comes from its signature and docstring, at first use.
 
@@ -161,10 +174,15 @@ def tool(
         idempotent: True if running a call twice does no harm: it is then retried after a crash
             instead of asking a person.
         timeout: The longest that one call may take; the worker's default if None.
+        queue: Task queue of the workers that run it (`worker.py --tools-only`), for instance because only they
+            hold the credentials; the agent's own if None. In-process it runs here all the same.
+        queue_timeout: How long a call may wait for a worker of that queue before a person is asked; 10 minutes
+            if None.
 
     Raises:
-        AgentDefinitionError: If the decorated object is not a function.
+        AgentDefinitionError: If the decorated object is not a function, or no task queue can be called so.
     """
+    _check_queue(queue, queue_timeout)
     parameter = "tool_context" if context is True else (context or None)
 
     def decorate(target: Callable[..., Any]) -> DecoratedTool[..., Any]:
@@ -182,6 +200,8 @@ def tool(
             context=parameter,
             idempotent=idempotent,
             timeout=timeout,
+            queue=queue,
+            queue_timeout=queue_timeout,
         )
 
     return decorate if function is None else decorate(function)
@@ -192,3 +212,22 @@ def _bare_schema(given: Mapping[str, Any] | None) -> JsonObject | None:
         return None
     inner = given.get("json", given)
     return dict(inner)
+
+
+def _check_queue(queue: str | None, wait: timedelta | None) -> None:
+    """Refuse what no worker could be started with: the call would wait for it in vain.
+
+    Raises:
+        AgentDefinitionError: Naming the value.
+    """
+    if queue is None:
+        if wait is not None:
+            raise AgentDefinitionError("@tool(queue_timeout=...) is for a tool with a queue; give queue=, too")
+        return
+    if not isinstance(queue, str) or not _QUEUE.match(queue):
+        raise AgentDefinitionError(
+            f"@tool(queue={queue!r}): a task queue has 1 to 200 letters, digits, '_', '-', '.', ':' or '/', "
+            "and begins with a letter or digit"
+        )
+    if wait is not None and wait <= timedelta(0):
+        raise AgentDefinitionError(f"@tool(queue_timeout={wait!r}): it must be more than nothing")

@@ -25,7 +25,14 @@ RESULT_LIMIT_BYTES = 1_000_000
 """The most that a result may weigh, and the most that a call may write to `agent.state`."""
 
 
-async def execute(tool: Tool, call: ToolCall, *, in_thread: InThread, heartbeat: Callable[[], None]) -> ToolOutcome:
+async def execute(
+    tool: Tool,
+    call: ToolCall,
+    *,
+    in_thread: InThread,
+    heartbeat: Callable[[], None],
+    clock: Callable[[], float] | None = None,
+) -> ToolOutcome:
     """Run a tool for a call, if the call is what was signed.
 
     Args:
@@ -33,6 +40,7 @@ async def execute(tool: Tool, call: ToolCall, *, in_thread: InThread, heartbeat:
         call: What to run.
         in_thread: Runs sync tools.
         heartbeat: Passed on to the tool's body.
+        clock: Seconds that only go up, to say how long the call took; None if nobody wants to know.
 
     Returns:
         The outcome; a tool that raises is a result with error status. Cancellation is not caught.
@@ -50,7 +58,10 @@ async def execute(tool: Tool, call: ToolCall, *, in_thread: InThread, heartbeat:
         heartbeat=heartbeat,
         _answers=call.answers,
     )
+    begun = clock() if clock is not None else 0.0
     outcome = await _invoke(tool, call, context, in_thread)
+    if clock is not None:
+        outcome.duration_s = round(clock() - begun, 6)
     return _within_limits(call, outcome, state)
 
 

@@ -4,7 +4,9 @@ from datetime import timedelta
 from typing import Any
 
 from temporalio import workflow
+from temporalio.client import Client
 from temporalio.common import RetryPolicy
+from temporalio.testing import ActivityEnvironment
 
 from countersign import Agent, ScriptedModel
 from countersign.agent_core.deployment import AgentDeployment
@@ -14,6 +16,11 @@ from countersign.agent_core.steps import STEP_MARK
 from countersign.agent_core.wire import ToolCall
 
 SOON = timedelta(milliseconds=50)
+
+
+async def environment() -> ActivityEnvironment:
+    """An activity's surroundings, with a client that is not connected: only its data converter is used."""
+    return ActivityEnvironment(client=await Client.connect("127.0.0.1:1", lazy=True))
 
 
 def served(*tools: Any, model: Model | None = None, steps: tuple[Any, ...] = ()) -> dict[str, AgentDeployment]:

@@ -24,7 +24,7 @@ class Queue:
             self.client,
             task_queue=self.name,
             workflows=[PassesOn],
-            activities=activities_for(deployments),
+            activities=activities_for(deployments, self.name),
             graceful_shutdown_timeout=timedelta(milliseconds=200),
         )
 

@@ -4,8 +4,7 @@ import asyncio
 
 import pytest
 from temporalio.exceptions import ApplicationError
-from temporalio.testing import ActivityEnvironment
-from tests.activities.calls import served
+from tests.activities.calls import environment, served
 
 from countersign import ScriptedModel
 from countersign.activities.model import RESPONSE_LIMIT_BYTES, ModelActivities
@@ -22,7 +21,7 @@ async def failure(error: Exception) -> ApplicationError:
     """What the activity makes of a model's error."""
     model = ModelActivities(served(model=ScriptedModel([error])))
     with pytest.raises(ApplicationError) as raised:
-        await ActivityEnvironment().run(model.call_model, call().model_dump(), [user_message("hi")])
+        await (await environment()).run(model.call_model, call().model_dump(), [user_message("hi")])
     return raised.value
 
 
@@ -62,7 +61,7 @@ async def test_a_message_that_is_too_large_is_a_named_error():
     """It would be kept in the conversation and shown in questions, so it is refused here."""
     model = ModelActivities(served(model=ScriptedModel(["x" * RESPONSE_LIMIT_BYTES])))
     with pytest.raises(ApplicationError) as raised:
-        await ActivityEnvironment().run(model.call_model, call().model_dump(), [user_message("hi")])
+        await (await environment()).run(model.call_model, call().model_dump(), [user_message("hi")])
     assert (raised.value.type, raised.value.non_retryable) == ("PayloadTooLargeError", True)
 
 

@@ -7,7 +7,7 @@ from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSe
 from temporalio.client import Client
 from tests.activities.calls import served
 
-from countersign.activities.search_attributes import ATTRIBUTES, register
+from countersign.activities.search_attributes import ATTRIBUTES, existing, register
 from countersign.agent_client.dev_server import DevServer
 from countersign.agent_core.wire import SEARCH_ATTRIBUTES_ACTIVITY, SEARCH_PENDING
 
@@ -41,3 +41,20 @@ async def test_an_attribute_of_another_type_is_reported_and_left_alone():
         assert await register(client) == [SEARCH_PENDING]
         listed = await client.operator_service.list_search_attributes(listing)
         assert listed.custom_attributes[SEARCH_PENDING] == text
+
+
+async def test_the_server_is_not_asked_by_every_session(queue, monkeypatch):
+    """Once all attributes exist, the next sessions get the answer from the worker's memory."""
+    assert await register(queue.client) == []
+    asked: list[Client] = []
+
+    async def counted(client: Client) -> list[str]:
+        asked.append(client)
+        return await existing(client)
+
+    monkeypatch.setattr("countersign.activities.search_attributes.existing", counted)
+    async with queue.worker(served()):
+        for _ in range(3):
+            asking = await queue.start(SEARCH_ATTRIBUTES_ACTIVITY)
+            assert await asyncio.wait_for(asking.result(), 20) == list(ATTRIBUTES)
+    assert len(asked) == 1

@@ -124,6 +124,21 @@ async def test_an_interrupt_inside_a_task_group_is_an_interrupt(queue):
     assert outcome.ask.name == "grouped"
 
 
+async def test_a_worker_does_not_run_a_tool_of_another_queue(queue):
+    """Also if a call of it arrives, for instance one from before the tool was given its queue: never started."""
+    began.clear()
+
+    @tool(queue="vault")
+    def opens() -> str:
+        """Open the vault."""
+        began.append("opens")
+        return "open"
+
+    outcome = await outcome_of(queue, served(opens), tool_call("opens"))
+    assert (outcome.kind, began) == ("never_started", [])
+    assert "task queue 'vault'" in outcome.detail
+
+
 async def lose_a_running_call(queue, deployments, call):
     """Start a call and end its worker while the tool runs."""
     LOST.clear()

@@ -1,9 +1,13 @@
 """Attempts to break the session machine: crashes in a row, stops between turns, answers nobody gave."""
 
+import asyncio
+
 import pytest
-from tests.core.driving import make
+from tests.core.driving import StillEffects, make
 from tests.core.test_session import Driven, driven
 
+from countersign import ToolContext, tool
+from countersign.agent_core.cycle import run_cycle
 from countersign.agent_core.wire import ModelResponse, RecoveredCall, RecoveredCycle, Recovery, ToolOutcome
 from countersign.hooks import BeforeToolCallEvent
 from countersign.models import calls
@@ -43,6 +47,45 @@ def test_a_second_unknown_outcome_is_asked_about_again():
     assert (again.name, again.generation) == ("unknown-outcome", 1)
     it.answer("retry").step()
     assert log == [1]
+
+
+class LosesTheFirst(StillEffects):
+    """Effects whose first tool call runs, and is then lost before anybody knows."""
+
+    lost = False
+
+    async def call_tools(self, calls, done):
+        async def told(position, outcome):
+            first, self.lost = not self.lost, True
+            await done(position, ToolOutcome(kind="unknown", detail="worker lost") if first else outcome)
+
+        await super().call_tools(calls, told)
+
+
+def test_a_retry_has_the_key_of_the_call_that_was_lost():
+    """The service behind the tool can tell that it is the same call; the next call has another key."""
+    keys = []
+
+    @tool(context=True)
+    def act(tool_context: ToolContext, x: int) -> int:
+        """Act."""
+        keys.append(tool_context.idempotency_key)
+        return x
+
+    it = Driven(make([], [calls(("act", {"x": 1})), calls(("act", {"x": 1})), "done"], tools=[act], hooks=()))
+    effects = LosesTheFirst(it.agent, it.clock)
+
+    def step():
+        while (given := it.session.next_cycle(it.now)) is not None:
+            end = asyncio.run(run_cycle(it.agent, given, it.session.conversation(), effects))
+            it.session.finish_cycle(end.outcome, it.now)
+
+    it.prompt()
+    step()
+    it.answer("retry")
+    step()
+    assert keys[0] == keys[1] != keys[2]
+    assert (len(keys), it.result_texts()) == (3, ["1", "1"])
 
 
 def test_a_later_cycle_of_a_failed_workflow_is_not_forgotten():

@@ -218,3 +218,22 @@ def test_a_call_that_waits_beside_another_is_judged_once():
     agent(reply(second, "n"))
     assert (log, heard) == ([1], [1, 2])
     assert [status for status, _ in results(agent)] == ["success", "error"]
+
+
+def test_what_the_judge_used_counts_as_the_turns():
+    """Tokens of the classifier stand in the usage, once for each call, and limits hold for them too."""
+
+    def used(result):
+        return result.metrics.accumulated_usage["totalTokens"]
+
+    def with_judge():
+        return gated([], LLMClassifierConfig(model=judge(verdict(True))[0]))
+
+    free = gated([], lambda event, **kwargs: ClassifierResult(True))
+    judged, limited = with_judge(), with_judge()
+    first_free, first_judged = free("go"), judged("go")
+    of_judge = used(first_judged) - used(first_free)
+    assert of_judge > 0
+    assert used(judged(reply(first_judged, "y"))) - used(free(reply(first_free, "y"))) == of_judge
+    result = limited("go", limits={"total_tokens": used(first_judged)})
+    assert limited(reply(result, "y")).stop_reason == "limit_total_tokens"

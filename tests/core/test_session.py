@@ -10,6 +10,7 @@ from tests.core.driving import Clock, StillEffects, acts, asking, block, make
 
 from countersign import Agent, ScriptedModel, tool
 from countersign.agent_core.cycle import run_cycle
+from countersign.agent_core.effects import current_effects
 from countersign.agent_core.messages import history_faults, message_text
 from countersign.agent_core.session import Session, SessionState
 from countersign.agent_core.wire import (
@@ -42,9 +43,10 @@ class Driven:
         self.session.prompt(text, self.now)
         return self
 
-    def run_one(self, given):
+    def run_one(self, given, stop_requested=False):
         """Run one cycle and hand its outcome over."""
         effects = StillEffects(self.agent, self.clock)
+        effects.stop_requested = stop_requested
         end = asyncio.run(run_cycle(self.agent, given, self.session.conversation(), effects))
         self.session.finish_cycle(end.outcome, self.now)
 
@@ -106,6 +108,47 @@ def test_stop_while_running_ends_at_the_cycles_end():
     assert it.session.result().stop_reason == "cancelled"
     assert it.session.next_cycle(it.now) is None
     assert it.valid()
+
+
+def test_a_stop_while_hooks_decide_begins_no_call():
+    """What was decided and has not begun does not begin; a stop lets finish only what runs."""
+    log = []
+    it = driven(1, 2, log=log, hooks=()).prompt()
+
+    def stop_here(event: BeforeToolCallEvent):
+        effects = current_effects.get()
+        assert isinstance(effects, StillEffects)
+        effects.stop_requested = True
+
+    it.agent.add_hook(stop_here, BeforeToolCallEvent)
+    given = it.session.next_cycle(it.now)
+    it.session.stop(it.now)
+    it.run_one(given)
+    assert it.session.result().stop_reason == "cancelled"
+    assert (log, it.result_texts()) == ([], ["Tool execution cancelled"] * 2)
+    assert it.valid()
+
+
+def test_a_stop_does_not_deny_that_a_call_may_have_run():
+    """A call whose outcome is unknown is told as unknown, whatever ends its turn."""
+    it = driven(1, 2, hooks=()).prompt()
+    given = it.session.next_cycle(it.now)
+    lost = RecoveredCall(index=0, status="unknown", detail="worker lost")
+    cycle = RecoveredCycle(cycle=1, response=response(1, 2), calls=[lost])
+    it.session.recover(Recovery(reason="crash", cycles=[cycle]), given, it.now)
+    it.run_one(it.session.next_cycle(it.now), stop_requested=True)
+    assert it.result_texts() == [
+        "This call may have run; its outcome is unknown: worker lost",
+        "Tool execution cancelled",
+    ]
+    assert it.valid()
+
+
+def test_a_question_that_stays_open_is_noted_once():
+    """The audit trail has room for 500 lines; a large batch that is answered piece by piece must not fill it."""
+    it = driven(1, 2, 3).prompt().step().answer("y", 0).step().answer("y", 0).step()
+    asked = [entry.detail["question"] for entry in it.session.state.audit if entry.event == "question_asked"]
+    assert len(asked) == len(set(asked)) == 3
 
 
 def test_the_session_goes_on_after_a_stop():

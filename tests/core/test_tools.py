@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, timedelta
 from enum import Enum
 from typing import Annotated, Any, Literal
 
@@ -454,7 +454,33 @@ def test_a_parameter_called_agent_gets_the_agent():
     assert list(count.tool_spec["inputSchema"]["json"]["properties"]) == ["step"]
 
 
-def test_a_session_manager_is_not_silently_ignored():
-    """Whoever brings one believes that something is kept."""
-    with pytest.warns(UserWarning, match="session_manager is not used"):
-        Agent(ScriptedModel(["hi"]), session_manager=object())
+@pytest.mark.parametrize(
+    "options", [{"queue": ""}, {"queue": "two words"}, {"queue": "-x"}, {"queue": "x" * 201}, {"queue": 3}]
+)
+def test_a_queue_that_no_worker_could_serve_is_refused(options):
+    """Where it is declared, by its value; else its calls would wait in vain."""
+    with pytest.raises(AgentDefinitionError, match="a task queue has 1 to 200 letters"):
+        tool(**options)
+
+
+@pytest.mark.parametrize("options", [{}, {"queue": "payments"}])
+def test_a_time_to_wait_needs_a_queue_and_a_length(options):
+    """`queue_timeout` without a queue would mean nothing, and zero would mean never."""
+    with pytest.raises(AgentDefinitionError, match="queue_timeout"):
+        tool(queue_timeout=timedelta(0), **options)
+
+
+def test_in_process_a_tool_with_a_queue_runs_right_here():
+    """Queues are for workers; a method keeps its queue too."""
+
+    class Shop:
+        @tool(queue="payments", queue_timeout=timedelta(minutes=1))
+        def pay(self, amount: int) -> str:
+            """Pay."""
+            return f"paid {amount}"
+
+    bound = Shop().pay
+    assert (bound.queue, bound.queue_timeout) == ("payments", timedelta(minutes=1))
+    agent = Agent(ScriptedModel([calls(("pay", {"amount": 9})), "done"]), tools=[bound])
+    agent("go")
+    assert results(agent) == [("success", "paid 9")]

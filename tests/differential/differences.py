@@ -4,7 +4,13 @@ Each has a scenario, what the reference shows of it and what we show. docs/diffe
 (`python -m tests.differential.page`); a scenario elsewhere that runs into one names it in `Scenario.known`.
 """
 
-from tests.differential import differences_answering, differences_asking, differences_failing, differences_running
+from tests.differential import (
+    differences_answering,
+    differences_asking,
+    differences_directing,
+    differences_failing,
+    differences_running,
+)
 from tests.differential.difference import Difference
 
 DIFFERENCES: tuple[Difference, ...] = (
@@ -12,6 +18,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     *differences_answering.FOUND,
     *differences_running.FOUND,
     *differences_failing.FOUND,
+    *differences_directing.FOUND,
 )
 
 BY_NAME = {difference.name: difference for difference in DIFFERENCES}

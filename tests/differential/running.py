@@ -15,6 +15,17 @@ TURN_LIMIT = 20
 
 
 @dataclass(frozen=True)
+class Does:
+    """What a program does to its agent in the place of a prompt: a direct call, a cancellation.
+
+    Attributes:
+        do: Gets the agent; what it returns is written down as a stop.
+    """
+
+    do: Callable[[Any], Any]
+
+
+@dataclass(frozen=True)
 class Scenario:
     """One agent and what people say to it.
 
@@ -85,6 +96,8 @@ async def in_process(
     trace = Trace(seen=seen)
 
     async def invoke(prompt: Any) -> tuple[str, list[Any]]:
+        if isinstance(prompt, Does):
+            return str(prompt.do(agent)), []
         result = await agent.invoke_async(prompt, **({} if answers(prompt) else copy.deepcopy(scenario.call)))
         return result.stop_reason, list(result.interrupts or [])
 
@@ -166,6 +179,7 @@ _PROMPT = re.compile(
     r'|Approve "(?P<theirs>\w+)"(?: — (?P<their_reason>[^?]*))?\?(?:\n|\\n)  Input: '
 )
 _NAME = re.compile(r"(strands|countersign):human-in-the-loop")
+_DIRECT = re.compile(r"tooluse_(\w+)_\d+")
 _TRUSTED = re.compile(r"hitl:trusted_tools|countersign:trusted-tools")
 
 
@@ -178,7 +192,7 @@ def levelled(trace: Trace) -> Trace:
 
 def _level(value: Any) -> Any:
     if isinstance(value, str):
-        value = _TRUSTED.sub("trusted", _NAME.sub("hitl", value))
+        value = _TRUSTED.sub("trusted", _NAME.sub("hitl", _DIRECT.sub(r"direct \1", value)))
         return _PROMPT.sub(lambda found: "<ask about {} because {}> ".format(
             found["ours"] or found["theirs"], found["our_reason"] or found["their_reason"]), value)  # fmt: skip
     if isinstance(value, dict):

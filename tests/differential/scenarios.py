@@ -3,7 +3,9 @@
 from tests.differential import (
     approving,
     asking,
+    cancelling,
     combined,
+    direct,
     documents,
     handlers,
     handlers_asking,
@@ -22,6 +24,8 @@ FAMILIES = {
     "documents": documents.ALL,
     "loops": loops.ALL,
     "combined": combined.ALL,
+    "direct": direct.ALL,
+    "cancelling": cancelling.ALL,
 }
 
 ALL = [scenario for family in FAMILIES.values() for scenario in family]

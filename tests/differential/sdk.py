@@ -25,6 +25,8 @@ def names_of(root: str) -> SimpleNamespace:
     homes = {
         "": ("Agent", "tool"),
         "types.tools": ("ToolContext",),
+        "agent.conversation_manager": ("SlidingWindowConversationManager",),
+        "tools.executors": ("SequentialToolExecutor",),
         "hooks": (*EVENTS, "MessageAddedEvent", "HookProvider", "HookRegistry"),
         "interventions": ("InterventionHandler", "Proceed", "Deny", "Guide", "Confirm", "Transform"),
         "vended_interventions.hitl": ("HumanInTheLoop",),

@@ -19,6 +19,7 @@ EVERY = {
     "documents": 1,
     "loops": 9,
     "combined": 29,
+    "cancelling": 20,
 }
 """Which part of each family is served: one of so many."""
 

@@ -33,8 +33,14 @@ async def here(scenario: Scenario) -> Trace:
     return finished(trace, agent.messages, agent.state.get())
 
 
-async def on_a_worker(scenario: Scenario, session: Any) -> Trace:
-    """In a session."""
+async def on_a_worker(scenario: Scenario, session: Any, *, raw: bool = False) -> Trace:
+    """In a session.
+
+    Args:
+        scenario: What to play.
+        session: Where.
+        raw: True to leave the trace as it is.
+    """
     trace, state = Trace(), {}
 
     async def invoke(prompt: Any) -> tuple[str, list[Any]]:
@@ -49,6 +55,9 @@ async def on_a_worker(scenario: Scenario, session: Any) -> Trace:
     await play(scenario, invoke, trace)
     messages = [message async for message in session.transcript()]
     await session.close()
+    if raw:
+        trace.messages, trace.state = messages, state
+        return trace
     return finished(trace, messages, state)
 
 

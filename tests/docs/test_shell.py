@@ -1,4 +1,4 @@
-"""The shell commands of README and tutorial, run in their order, with `dev` in a terminal of its own.
+"""The shell commands of README, tutorial and upgrading, run in their order, with `dev` in a terminal of its own.
 
 Python that stands below the name of a file is written into it. Blocks marked ```shell run; ```shell
 background is the first terminal; ```shell no-run needs keys, a keyboard or a clone of its own. A plain
@@ -21,7 +21,7 @@ import pytest
 from countersign.agent_client.dev_server import free_port
 
 ROOT = Path(__file__).parents[2]
-WALKS = ["README.md", "docs/tutorial.md"]
+WALKS = ["README.md", "docs/tutorial.md", "docs/upgrading.md"]
 PYTHON = {"python", "python no-run", "python replace"}
 SHELL = {"shell", "shell background", "shell no-run", "shell wait-for-reload"}
 READY = "countersign worker ready"

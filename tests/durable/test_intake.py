@@ -179,6 +179,18 @@ async def test_values_that_are_too_large_are_named_errors(lab, client):
         assert await failed_tasks(client, session.id) == 0
 
 
+async def test_a_result_that_is_too_large_leaves_the_other_questions_open(lab):
+    """It becomes an error result of its call; what waits beside it waits on, and is answered as ever."""
+    worker = lab.worker()
+    session = await lab.start(worker, "per-call", f"effects={lab.effects_file} big:3000000 effect:b")
+    large, other = await questions(session, 2)
+    await session.answer((large.id, "y"))
+    assert [question.id for question in await questions(session, 1)] == [other.id]
+    await session.answer((other.id, "y"))
+    text = (await session.result()).message["content"][0]["text"]
+    assert "too large to keep" in text and text.endswith("did b")
+
+
 async def test_a_missing_search_attribute_wedges_nothing(lab, tmp_path):
     """On a namespace that takes none of our attributes, sessions run and wait all the same."""
     from countersign.agent_client.dev_server import DevServer

@@ -2,8 +2,7 @@
 
 import pytest
 from temporalio.exceptions import ApplicationError
-from temporalio.testing import ActivityEnvironment
-from tests.activities.calls import served
+from tests.activities.calls import environment, served
 from tests.models.endpoint import fails
 
 from countersign.activities.model import ModelActivities
@@ -52,6 +51,6 @@ async def test_a_server_that_repeats_the_key_does_not_get_it_into_the_history(se
     model = ModelActivities(served(model="openai:x"))
     call = ModelCall(agent="tester", session_id="s", cycle=1, call=0).model_dump()
     with pytest.raises(ApplicationError) as raised:
-        await ActivityEnvironment().run(model.call_model, call, [user_message("hi")])
+        await (await environment()).run(model.call_model, call, [user_message("hi")])
     assert "sk-test" not in str(raised.value)
     assert raised.value.__cause__ is None

@@ -1,73 +1,94 @@
-"""Records histories of real runs as fixtures: `python -m tests.replay.record`.
+"""Records the histories of this version as fixtures: `make histories`.
 
-Run it after a change of the order of workflow commands, together with a patch id in the workflow.
-Old histories stay: sessions that were started before a deployment go on after it.
+A folder for each version, named like it. That of a released version stays as it is for ever: sessions that
+began under it go on under this code. Only the folder of the version that is in work is written anew.
 """
 
 import asyncio
 import json
+import re
+import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 from pathlib import Path
 
-from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.client import Client, WorkflowHistory
+from tests.replay.scenarios import SCENARIOS
 
-from countersign.agent_client import AgentClient, SessionHandle
+from countersign import __version__
+from countersign.agent_client import AgentClient
 from countersign.agent_client.dev_server import DevServer
+from countersign.agent_core.wire import WORKER_READY
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 HISTORIES = HERE / "histories"
-AGENTS = "tests.durable.lab.agents"
+AGENTS = "tests.replay.agents"
+QUEUE = "replay"
+
+_RECORDED = "WorkflowType IN ('AgentSession', 'AgentCycle')"
 
 
-async def _session(client: AgentClient, name: str, prompt: str, answer: object, **options: object) -> SessionHandle:
-    """A session with every question answered the same."""
-    session_id = f"recorded-{name}"
-    agent = str(options.pop("agent"))
-    argument = {"protocol": 1, "agent": agent, "prompt": prompt, **options}
-    await client.temporal.start_workflow("AgentSession", argument, id=session_id, task_queue="replay")
-    session = client.session(session_id)
-    while questions := await session.wait_for_questions():
-        await session.answer([(question.id, answer) for question in questions])
-    return session
+def released_versions() -> set[str]:
+    """The versions that the changelog dates."""
+    return set(re.findall(r"^## \[(\d[^\]]*)\] - \d", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE))
 
 
-async def _save(client: Client, workflow_id: str) -> None:
-    handle = client.get_workflow_handle(workflow_id)
-    history = await handle.fetch_history()
-    name = workflow_id.removeprefix("recorded-").replace("/", "-")
+def _save(history: WorkflowHistory, folder: Path) -> None:
+    name = history.workflow_id.removeprefix("recorded-").replace("/", "-")
+    if history.events[0].workflow_execution_started_event_attributes.continued_execution_run_id:
+        name += f"-run-{2 + len(list(folder.glob(f'{name}-run-*.json')))}"
     text = json.dumps(json.loads(history.to_json()), indent=1)
-    (HISTORIES / f"{name}.json").write_text(text + "\n")
+    for ours, instead in ((str(ROOT), "."), (sys.base_prefix, "python"), (f"@{socket.gethostname()}", "@recorder")):
+        text = text.replace(ours, instead)  # stack traces and workers' names say nothing of this machine
+    (folder / f"{name}.json").write_text(text + "\n")
     print(f"{name}: {len(history.events)} events")
 
 
-async def record() -> None:
-    """Run the sessions on a server of our own and save the histories of sessions and cycles."""
-    HISTORIES.mkdir(exist_ok=True)
-    with tempfile.TemporaryDirectory() as folder:
-        log = f"effects={folder}/effects"
-        async with DevServer() as server:
-            worker = subprocess.Popen(
-                [sys.executable, "-m", "countersign.worker", "--agents", AGENTS, "--address", server.address,
-                 "--task-queue", "replay"], cwd=ROOT,
-            )  # fmt: skip
+async def record(folder: Path) -> None:
+    """Run the scenarios on a server of our own and save the histories of sessions and cycles."""
+    async with DevServer() as server:
+        command = [sys.executable, "-m", "countersign.worker", "--agents", AGENTS, "--address", server.address]
+        with tempfile.TemporaryFile() as log:
+            worker = subprocess.Popen([*command, "--task-queue", QUEUE], cwd=ROOT, stderr=log, stdout=log)
             try:
-                temporal = await Client.connect(server.address, data_converter=pydantic_data_converter)
-                client = await AgentClient.connect(server.address, task_queue="replay")
-                await _session(client, "batch", f"{log} effect:a effect:b", "y", agent="batch")
-                await _session(client, "per-call", f"{log} effect:a effect:b", "n", agent="per-call")
-                await _session(client, "twice", f"{log} asks_twice:a effect:b", "y", agent="free")
-                await _session(client, "loop", "loop:5", "y", agent="loop")
-                await _session(client, "loop-one-each", "loop:3", "y", agent="loop", handover_after_s=0)
-                async for found in temporal.list_workflows("WorkflowType IN ('AgentSession', 'AgentCycle')"):
-                    await _save(temporal, found.id)
+                client = await AgentClient.connect(server.address, task_queue=QUEUE)
+                await asyncio.gather(*(play(client, f"recorded-{name}") for name, play in SCENARIOS.items()))
+                await _listed(client.temporal)
+                found = [one async for one in client.temporal.list_workflows(_RECORDED)]
+                for one in sorted(found, key=lambda one: one.start_time):
+                    handle = client.temporal.get_workflow_handle(one.id, run_id=one.run_id)
+                    _save(await handle.fetch_history(), folder)
             finally:
                 worker.terminate()
                 worker.wait()
+                log.seek(0)
+                if WORKER_READY not in (said := log.read().decode()):
+                    print(said, file=sys.stderr)
+
+
+async def _listed(client: Client) -> None:
+    """Temporal's list follows after a moment: wait until every session has ended in it."""
+    sessions = "WorkflowType = 'AgentSession' AND ExecutionStatus != 'Running' AND ExecutionStatus != 'ContinuedAsNew'"
+    async with asyncio.timeout(60):
+        while (await client.count_workflows(sessions)).count < len(SCENARIOS):
+            await asyncio.sleep(0.1)
+
+
+def main() -> None:
+    """Record, and take the place of what was recorded of this version before."""
+    if __version__ in released_versions():
+        raise SystemExit(
+            f"{__version__} is released, and its histories stay; set the next version in src/countersign/__init__.py"
+        )
+    with tempfile.TemporaryDirectory() as place:
+        asyncio.run(record(Path(place)))
+        target = HISTORIES / __version__
+        shutil.rmtree(target, ignore_errors=True)
+        shutil.copytree(place, target)
 
 
 if __name__ == "__main__":
-    asyncio.run(record())
+    main()

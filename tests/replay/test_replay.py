@@ -1,41 +1,33 @@
-"""Histories recorded from real runs replay on the code of this checkout."""
-
-import asyncio
-from pathlib import Path
+"""Histories recorded from real runs of every version replay on the code of this checkout."""
 
 import pytest
-from temporalio.client import WorkflowHistory
-from temporalio.contrib.pydantic import pydantic_data_converter
-from temporalio.worker import Replayer
+from tests.replay.record import AGENTS, HISTORIES, released_versions
+from tests.replay.scenarios import SCENARIOS
 
-from countersign.agent_core.deployment import load_agents
-from countersign.workflows import host
-from countersign.workflows.cycle import AgentCycle
-from countersign.workflows.intake import IntakeGuard
-from countersign.workflows.sandbox import policed_runner
-from countersign.workflows.session import AgentSession
+from countersign import __version__
+from countersign.agent_client.replay_histories import read_history
+from countersign.agent_client.replaying import Rehearsal
 
-HISTORIES = sorted((Path(__file__).parent / "histories").glob("*.json"))
-AGENTS = "tests.durable.lab.agents"
+FILES = sorted(HISTORIES.glob("*/*.json"))
 
 
-def test_there_are_histories():
-    """An empty folder would make the replay test pass for nothing."""
-    assert len(HISTORIES) >= 10
-    assert {path.name.split("-cycle-")[0] for path in HISTORIES if "-cycle-" in path.name}
+@pytest.fixture(scope="module")
+def rehearsal():
+    """The code of this checkout, with the agents that were recorded."""
+    return Rehearsal([AGENTS])
 
 
-@pytest.mark.parametrize("path", HISTORIES, ids=lambda path: path.stem)
-async def test_a_recorded_history_replays(path):
+def test_every_version_is_recorded():
+    """Those that were released, and this one, with all its scenarios and their cycles."""
+    assert {*released_versions(), __version__} == {file.parent.name for file in FILES}
+    present = {file.stem for file in FILES if file.parent.name == __version__}
+    assert set(SCENARIOS) <= present
+    assert {f"{name}-cycle-1" for name in SCENARIOS} <= present
+
+
+@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.stem}")
+async def test_a_recorded_history_replays(rehearsal, file):
     """Sessions and cycles that began under older code go on under this one."""
-    host.install(None, load_agents([AGENTS]))
-    replayer = Replayer(
-        workflows=[AgentSession, AgentCycle],
-        workflow_runner=policed_runner([AGENTS]),
-        interceptors=[IntakeGuard()],
-        data_converter=pydantic_data_converter,
-    )
-    history = WorkflowHistory.from_json(f"recorded-{path.stem.replace('-cycle-', '/cycle-')}", path.read_text())
-    # A cycle that fails on nondeterminism ends, and Temporal's replayer then waits for ever.
-    async with asyncio.timeout(30):
-        await replayer.replay_workflow(history)
+    replayed = await rehearsal.replay(read_history(file))
+    assert replayed.events > 0
+    assert [finding.what for finding in replayed.findings] == []

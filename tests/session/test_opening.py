@@ -47,6 +47,7 @@ BAD = [
     ({"approval_ttl_s": float("inf")}, "approval_ttl_s"),
     ({"invocation_state": {"share": float("nan")}}, "invocation_state.share"),
     ({"agent": "a" * 3000}, "agent is 3000 bytes"),
+    ({"limits": {"turn": 3}}, "there is no limit 'turn'; the limits are turns, total_tokens, output_tokens"),
     ({"protocol": 2}, "protocol 2 is not spoken here; this worker speaks 1"),
 ]
 

@@ -1,0 +1,132 @@
+"""Versioned builds: cycles that wait for a build whose workers are gone, and the command that frees them."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from temporalio.api.enums.v1 import PendingActivityState, PendingWorkflowTaskState
+from temporalio.api.workflowservice.v1 import DescribeWorkerDeploymentRequest
+from temporalio.client import Client
+from temporalio.common import SearchAttributeKey
+
+from countersign.agent_client.shell import word
+from countersign.agent_client.workers import POLL_LASTS, pollers
+from countersign.agent_core.wire import CYCLE_WORKFLOW
+
+_RPC_TIMEOUT = timedelta(seconds=10)
+_VERSION = SearchAttributeKey.for_keyword("TemporalWorkerDeploymentVersion")
+
+_ACTIVITY_WAITS = PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED
+_TASK_WAITS = PendingWorkflowTaskState.PENDING_WORKFLOW_TASK_STATE_SCHEDULED
+
+TAKEN_AFTER = timedelta(seconds=5)
+"""A worker that polls takes a task at once; one that is this old, and younger than the last poll, waits for nobody."""
+
+MOST_LOOKED_AT = 1_000
+"""Open cycles that are looked at; a cycle lives for seconds, so there are few."""
+
+
+@dataclass(frozen=True)
+class LostBuild:
+    """A build that nobody serves, and on which cycles wait.
+
+    Attributes:
+        version: Deployment and build, like "agents:2026-11-30".
+        cycles: Workflow ids of the cycles that are pinned to it.
+    """
+
+    version: str
+    cycles: Sequence[str]
+
+    def words(self) -> str:
+        """What is wrong, in one sentence."""
+        some = ", ".join(repr(cycle) for cycle in self.cycles[:3]) + (", …" if len(self.cycles) > 3 else "")
+        count = "1 cycle waits" if len(self.cycles) == 1 else f"{len(self.cycles)} cycles wait"
+        return f"{count} for build {self.version!r}, of which no worker polls ({some})"
+
+    def advice(self, namespace: str, task_queue: str) -> str:
+        """What to do about it."""
+        one = f"--workflow-id {word(self.cycles[0])}"
+        if len(self.cycles) > 1:
+            one = f"--yes --query {word(pinned_query(task_queue, self.version))}"
+        return (
+            "start a worker of that build, or let the current build take over: temporal workflow update-options "
+            f"-n {word(namespace)} {one} --versioning-override-behavior auto_upgrade"
+        )
+
+
+def pinned_query(task_queue: str, version: str = "") -> str:
+    """Temporal's query for open cycles of a queue that are pinned to a build; to any build if it is ""."""
+    # Double quotes: such a query can be pasted into a shell between single ones.
+    query = (
+        f'WorkflowType = "{CYCLE_WORKFLOW}" AND ExecutionStatus = "Running" AND TaskQueue = {_text(task_queue)} '
+        'AND TemporalWorkflowVersioningBehavior = "Pinned"'
+    )
+    return f"{query} AND TemporalWorkerDeploymentVersion = {_text(version)}" if version else query
+
+
+def _text(value: str) -> str:
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+async def current_build(temporal: Client, deployment: str) -> str:
+    """The build id of a deployment's current version; "" if it has none.
+
+    Raises:
+        RPCError: If the server does not know the deployment.
+    """
+    request = DescribeWorkerDeploymentRequest(namespace=temporal.namespace, deployment_name=deployment)
+    answer = await temporal.workflow_service.describe_worker_deployment(request, timeout=_RPC_TIMEOUT)
+    current: str = answer.worker_deployment_info.routing_config.current_deployment_version.build_id
+    return current
+
+
+async def lost_builds(temporal: Client, task_queue: str) -> list[LostBuild]:
+    """Builds without workers on which cycles of a queue wait. They would wait in silence.
+
+    Args:
+        temporal: Temporal's client.
+        task_queue: The queue.
+
+    Raises:
+        RPCError: If the server does not list the cycles or who polls.
+    """
+    now = datetime.now(UTC)
+    polls: dict[str, datetime] = {}
+    for kind in ("workflow", "activity"):
+        for poller in await pollers(temporal, task_queue, kind):
+            version = f"{poller.deployment}:{poller.build_id}"
+            polls[version] = max(poller.last_seen, polls.get(version, poller.last_seen))
+    waiting: dict[str, list[str]] = {}
+    async for cycle in temporal.list_workflows(pinned_query(task_queue), limit=MOST_LOOKED_AT):
+        version = cycle.typed_search_attributes.get(_VERSION) or ""
+        if version and await _lost(temporal, cycle.id, task_queue, polls.get(version), now):
+            waiting.setdefault(version, []).append(cycle.id)
+    return [LostBuild(version, cycles) for version, cycles in sorted(waiting.items())]
+
+
+async def _lost(temporal: Client, cycle_id: str, task_queue: str, last_poll: datetime | None, now: datetime) -> bool:
+    """Whether a cycle has a task that a worker of its build would have taken, had there been one.
+
+    Args:
+        temporal: Temporal's client.
+        cycle_id: The cycle's workflow.
+        task_queue: Its queue; a call that goes to a queue of the tool's own says nothing of this build.
+        last_poll: When its build was last seen; the server remembers pollers for five minutes.
+        now: The present moment.
+    """
+    if last_poll is None:
+        return True
+    seen = (await temporal.get_workflow_handle(cycle_id).describe()).raw_description
+    tasks = [
+        item.scheduled_time
+        for item in seen.pending_activities
+        if item.state == _ACTIVITY_WAITS and item.activity_options.task_queue.name == task_queue
+    ]
+    if seen.pending_workflow_task.state == _TASK_WAITS:
+        tasks.append(seen.pending_workflow_task.scheduled_time)
+    since = min((at.ToDatetime(UTC) for at in tasks), default=None)
+    if since is None:
+        return now - last_poll > POLL_LASTS
+    return last_poll < since and now - since > TAKEN_AFTER

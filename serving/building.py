@@ -1,0 +1,89 @@
+"""Puts Temporal workers together, one for each task queue; they do not poll yet."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from temporalio import workflow
+from temporalio.client import Client
+from temporalio.common import VersioningBehavior
+from temporalio.worker import Worker
+
+from countersign.activities.registry import activities_for, tool_activities_for
+from countersign.serving.settings import WorkerSettings
+from countersign.serving.shares import Share
+from countersign.workflows import host
+from countersign.workflows.cycle import AgentCycle
+from countersign.workflows.intake import IntakeGuard
+from countersign.workflows.sandbox import policed_runner
+from countersign.workflows.session import AgentSession
+
+
+def build_workers(client: Client, settings: WorkerSettings, shares: Sequence[Share]) -> list[Worker]:
+    """Put a worker together for each share.
+
+    What runs an agent's effects (activities, their rates) is each queue's own. What costs the process
+    (workflow tasks, cached workflows) is shared out, so that ten queues don't need ten times as much.
+
+    Args:
+        client: A connected client.
+        settings: The process's settings.
+        shares: What is served on which queue.
+
+    Raises:
+        CountersignError: If policy code can't be policed, or a model can't be made.
+    """
+    if all(share.tools_only for share in shares):
+        return [_tool_worker(client, settings, share) for share in shares]
+    if settings.deployment is not None:
+        _behave(AgentSession, VersioningBehavior.AUTO_UPGRADE)
+        _behave(AgentCycle, VersioningBehavior.PINNED)
+    runner = policed_runner(settings.agents)
+    workers = []
+    for share in shares:
+        host.install(share.task_queue, share.deployments)
+        workers.append(
+            Worker(
+                client,
+                workflows=[AgentSession, AgentCycle],
+                activities=activities_for(share.deployments, share.task_queue),
+                workflow_runner=runner,
+                interceptors=[IntakeGuard()],
+                max_concurrent_workflow_tasks=max(2, settings.max_concurrent_workflow_tasks // len(shares)),
+                max_cached_workflows=settings.max_cached_workflows // len(shares),
+                sticky_queue_schedule_to_start_timeout=timedelta(seconds=settings.sticky_timeout_s),
+                **_bounds(settings, share),
+            )
+        )
+    return workers
+
+
+def _tool_worker(client: Client, settings: WorkerSettings, share: Share) -> Worker:
+    """A worker that holds what its tools need and runs nothing else: no workflow ever reaches it."""
+    return Worker(
+        client, activities=tool_activities_for(share.deployments, share.task_queue), **_bounds(settings, share)
+    )
+
+
+def _bounds(settings: WorkerSettings, share: Share) -> Any:
+    """What every worker has, of this queue."""
+    return {
+        "task_queue": share.task_queue,
+        "max_concurrent_activities": settings.max_concurrent_activities,
+        "max_activities_per_second": settings.max_activities_per_second,
+        "max_task_queue_activities_per_second": settings.max_task_queue_activities_per_second,
+        # A call that the worker hands to itself passes by the server, and by the server's count.
+        "disable_eager_activity_execution": settings.max_task_queue_activities_per_second is not None,
+        "graceful_shutdown_timeout": timedelta(seconds=settings.graceful_shutdown_s),
+        "deployment_config": settings.deployment,
+    }
+
+
+def _behave(kind: type, behavior: VersioningBehavior) -> None:
+    """Give a workflow its versioning behaviour.
+
+    Not in the decorator: there, it would wedge every workflow of an unversioned worker. A waiting
+    session goes on with the newest build; a cycle, which holds user code, ends on its own.
+    """
+    definition = workflow._Definition.must_from_class(kind)
+    object.__setattr__(definition, "versioning_behavior", behavior)  # frozen, and the SDK has no public way

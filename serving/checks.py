@@ -1,0 +1,68 @@
+"""What a worker looks at before and while it begins to serve, so that a mistake is said and not waited for."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
+from temporalio.client import Client
+from temporalio.service import RPCError
+from temporalio.worker import WorkerDeploymentConfig
+
+from countersign.agent_client.builds import current_build
+from countersign.agent_client.shell import how_to_run_tools
+from countersign.agent_client.translation import server_trouble
+from countersign.agent_client.workers import pollers
+from countersign.serving.shares import Share, tools_by_queue
+
+_RPC = timedelta(seconds=10)
+
+
+async def check_namespace(client: Client) -> None:
+    """Fail early and clearly if the namespace is missing or closed to us.
+
+    Raises:
+        CountersignError: Naming the address and the namespace.
+    """
+    request = DescribeNamespaceRequest(namespace=client.namespace)
+    try:
+        await client.workflow_service.describe_namespace(request, timeout=_RPC)
+    except RPCError as error:
+        known = server_trouble(error, client.service_client.config.target_host, client.namespace)
+        if known is not None:
+            raise known from error
+
+
+async def not_current(client: Client, deployment: WorkerDeploymentConfig) -> str | None:
+    """That a build is not the current one, and how to make it that; None if it is.
+
+    A build that is not current gets no new sessions; that looks like a worker that hangs.
+    """
+    name, build = deployment.version.deployment_name, deployment.version.build_id
+    try:
+        current = await current_build(client, name)
+    except RPCError:
+        current = ""  # its first worker: the server does not know the deployment yet
+    if current == build:
+        return None
+    return (
+        f"build {build} is not the current one of deployment {name} ({current or 'none is'}), so new sessions do "
+        f"not start on it; once it polls: temporal worker deployment set-current-version "
+        f"--deployment-name {name} --build-id {build}"
+    )
+
+
+async def unserved_tools(client: Client, shares: Sequence[Share]) -> list[str]:
+    """For each queue of tools that this process does not serve and nobody polls: which tools wait for it."""
+    deployments = {name: one for share in shares for name, one in share.deployments.items()}
+    mine = {share.task_queue for share in shares}
+    found = []
+    for queue, tools in tools_by_queue(deployments).items():
+        try:
+            if queue in mine or await pollers(client, queue, "activity"):
+                continue
+        except RPCError:
+            continue  # the server does not say; whoever calls the tool will see
+        found.append(
+            f"no worker polls task queue {queue!r} yet, where {', '.join(tools)} runs; {how_to_run_tools(queue)}"
+        )
+    return found

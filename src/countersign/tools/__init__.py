@@ -1,0 +1,1 @@
+"""`strands.tools` by our name."""

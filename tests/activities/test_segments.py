@@ -1,0 +1,71 @@
+"""Messages in external storage: written once, read once, and never the reason for a lost answer."""
+
+import pytest
+from temporalio.contrib.pydantic import pydantic_data_converter
+from tests.support.memory_store import MemoryStore
+
+from countersign.activities.segments import Segments
+from countersign.agent_core.conversation import SEGMENT_BYTES
+from countersign.agent_core.messages import assistant_text, user_message
+
+HEAVY = [user_message("x" * SEGMENT_BYTES), assistant_text("y")]
+LIGHT = [user_message("z")]
+
+
+@pytest.fixture
+def store():
+    return MemoryStore()
+
+
+async def test_messages_that_weigh_enough_are_stored_together(store):
+    """The answer says which they are, and they can be read by another process."""
+    [found] = await Segments().store([LIGHT, HEAVY], store.converter())
+    assert (found.start, found.segment.messages) == (0, 3)
+    assert await Segments().messages([found.segment, LIGHT], store.converter()) == [*LIGHT, *HEAVY, *LIGHT]
+
+
+async def test_light_messages_stay(store):
+    """A reference would weigh as much as they do."""
+    assert await Segments().store([LIGHT], store.converter()) == []
+
+
+async def test_what_is_stored_is_not_stored_again(store):
+    """Only what stands before, between or after references is looked at."""
+    segments, converter = Segments(), store.converter()
+    [first] = await segments.store([HEAVY], converter)
+    [second] = await segments.store([LIGHT, first.segment, HEAVY[:1]], converter)
+    assert (second.start, second.segment.messages) == (3, 1)
+
+
+async def test_what_was_written_or_read_is_not_read_again(store):
+    """A model call in the same process costs no reading."""
+    segments, converter = Segments(), store.converter()
+    [found] = await segments.store([HEAVY], converter)
+    await segments.messages([found.segment], converter)
+    assert store.reads == 0
+
+
+async def test_memory_is_bounded(store):
+    """What is forgotten is read from storage again."""
+    segments, converter = Segments(cache_bytes=SEGMENT_BYTES + 1_000), store.converter()
+    [first] = await segments.store([HEAVY], converter)
+    [second] = await segments.store([[user_message("w" * SEGMENT_BYTES)]], converter)
+    assert len(await segments.messages([first.segment, second.segment], converter)) == 3
+    assert store.reads == 1
+
+
+async def test_without_storage_nothing_is_stored():
+    """The conversation then travels with every call."""
+    assert await Segments().store([HEAVY], pydantic_data_converter) == []
+
+
+async def test_a_store_that_is_out_of_order_does_not_lose_the_answer(store, caplog):
+    """Nothing is stored, and the log says why; the next call tries again."""
+    store.broken = True
+    assert await Segments().store([HEAVY], store.converter()) == []
+    assert "out of order" in caplog.text
+
+
+async def test_without_a_driver_that_takes_them_messages_stay(store):
+    """Nothing stands for them then, and they are sent as they are."""
+    assert await Segments().store([HEAVY], store.converter(threshold=10 * SEGMENT_BYTES)) == []

@@ -1,0 +1,175 @@
+"""`countersign replay`: what would break is said before a deployment, and nothing else."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from temporalio.api.deployment.v1 import WorkerDeploymentVersion
+from temporalio.api.enums.v1 import VersioningBehavior
+from temporalio.api.workflow.v1 import VersioningOverride, WorkflowExecutionInfo, WorkflowExecutionVersioningInfo
+from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionResponse
+from tests.support.shop import AFTER, BEFORE, CHANGES, HARMLESS, SHOP, agent
+
+from countersign.agent_client.errors import ClientError
+from countersign.agent_client.replay_findings import difference
+from countersign.agent_client.replay_histories import read_history
+from countersign.agent_client.replaying import pinned_build
+from countersign.workflows.replayed import Started
+
+ROOT = Path(__file__).parents[2]
+
+
+def replayed(folder: Path, *words: str, modules: str = "shop.agents") -> tuple[int, dict]:
+    """Exit code and JSON of the command, run in a folder as a person would."""
+    command = [sys.executable, "-c", "from countersign.agent_client.cli import main; main()", "replay", "--json"]
+    done = subprocess.run(
+        [*command, "--agents", modules, *words],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "PYTHONDONTWRITEBYTECODE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert done.stdout or done.stderr.startswith('{"error"'), done.stderr
+    return done.returncode, json.loads(done.stdout or done.stderr)
+
+
+async def test_what_it_says_of_waiting_sessions_is_what_happens(lab):
+    """Other hooks do no harm; a tool, a parameter, an agent or a class that is gone is named, and nothing runs."""
+    lab.package("shop", agents=BEFORE)
+    worker = lab.worker("shop.agents")
+    sessions = {name: await lab.start(worker, name, f"{lab.folder / name}.log 0") for name in CHANGES}
+    asked = {name: (await session.wait_for_questions())[0] for name, session in sessions.items()}
+    lab.package("shop", agents=AFTER)
+    named = [word for session in sessions.values() for word in ("--session", session.id)]
+    code, found = await asyncio.to_thread(replayed, lab.folder, *named, "--address", lab.address)
+    said = {one["agent"]: [finding["kind"] for finding in one["findings"]] for one in found["replayed"]}
+    assert said == {name: kinds for name, (_, kinds, _) in CHANGES.items()}
+    broken = {one["agent"] for one in found["replayed"] if one["breaks"]}
+    assert (code, broken) == (1, {name for name, (_, kinds, _) in CHANGES.items() if set(kinds) - HARMLESS})
+
+    worker.restart()
+    for name, session in sessions.items():
+        await session.respond((asked[name].id, "y"))
+    for name, (_, _, words) in CHANGES.items():
+        await settled(sessions[name], asked[name].id)
+        last = [json.dumps(message) async for message in sessions[name].transcript()]
+        assert words is None or words in "".join(last), name
+        assert (lab.folder / f"{name}.log").exists() == (words == "paid"), name
+        assert bool(await sessions[name].interrupts()) == (words is None), name
+
+
+async def settled(session, question: str) -> None:
+    """Wait until the session has ended, or waits for the answer to another question."""
+    async with asyncio.timeout(60):
+        while (await session.status())["status"] != "closed":
+            if {one.id for one in await session.interrupts()} - {question}:
+                return
+            await asyncio.sleep(0.05)
+
+
+def test_a_history_from_a_file_needs_no_server():
+    """Whoever has one from `temporal workflow show` may replay it anywhere; its session is named."""
+    history = next((ROOT / "tests" / "replay" / "histories").rglob("twice.json"))
+    code, found = replayed(ROOT, "--history", str(history), modules="tests.durable.lab.agents")
+    assert (code, [one["workflow_id"] for one in found["replayed"]]) == (0, ["recorded-twice"])
+
+
+async def test_open_sessions_of_a_queue_and_their_cycles_are_fetched(lab):
+    """A cycle that runs is replayed under the new policy; what differs is named with the line that does it."""
+    lab.package("shop", agents=SHOP + agent("shop") + agent("quick", hooks="Counts()"))
+    worker = lab.worker("shop.agents")
+    waiting = await lab.start(worker, "shop", f"{lab.effects_file} 0")
+    await waiting.wait_for_questions()
+    running = await lab.start(worker, "quick", f"{lab.effects_file} 60")
+    async with asyncio.timeout(60):
+        while lab.effects() != ["began"]:
+            await asyncio.sleep(0.05)
+    lab.package("shop", agents=SHOP + agent("shop") + agent("quick", hooks="Looks()"))
+    queue = ("--address", lab.address, "--task-queue", worker.queue)
+    async with asyncio.timeout(60):  # Temporal's list follows after a moment
+        while True:
+            code, found = await asyncio.to_thread(replayed, lab.folder, *queue)
+            if len(found["replayed"]) == 3:
+                break
+    broken = {one["workflow_id"]: one["findings"] for one in found["replayed"] if one["breaks"]}
+    assert code == 1
+    assert list(broken) == [f"{running.id}/cycle-1"]
+    [finding] = broken[f"{running.id}/cycle-1"]
+    assert finding["kind"] == "nondeterminism"
+    assert "the history has pay where this code starts step shop.agents:may" in finding["what"]
+    assert "Looks.look in agents.py, line " in finding["what"]
+
+
+def test_code_that_no_worker_could_serve_breaks_everything(tmp_path):
+    """An import error is exit code 1 and one sentence, before any server is asked."""
+    (tmp_path / "shop").mkdir()
+    (tmp_path / "shop" / "agents.py").write_text("import nothing_of_that_name\n")
+    code, found = replayed(tmp_path, "--history", "unused.json")
+    assert code == 1
+    assert "nothing_of_that_name" in found["error"]["message"]
+
+
+PINNED, UPGRADED = VersioningBehavior.VERSIONING_BEHAVIOR_PINNED, VersioningBehavior.VERSIONING_BEHAVIOR_AUTO_UPGRADE
+OLD = WorkerDeploymentVersion(deployment_name="agents", build_id="old")
+TO_OLD = VersioningOverride(pinned=VersioningOverride.PinnedOverride(version=OLD))
+
+
+@pytest.mark.parametrize(
+    ("info", "build"),
+    [
+        (WorkflowExecutionVersioningInfo(), ""),
+        (WorkflowExecutionVersioningInfo(behavior=UPGRADED, deployment_version=OLD), ""),
+        (WorkflowExecutionVersioningInfo(behavior=PINNED, deployment_version=OLD), "agents:old"),
+        (WorkflowExecutionVersioningInfo(behavior=UPGRADED, versioning_override=TO_OLD), "agents:old"),
+        (
+            WorkflowExecutionVersioningInfo(
+                behavior=PINNED, deployment_version=OLD, versioning_override=VersioningOverride(auto_upgrade=True)
+            ),
+            "",
+        ),
+    ],
+)
+def test_an_override_counts_before_a_behaviour(info, build):
+    """What an operator pinned or freed by hand is not what the worker said."""
+    execution = WorkflowExecutionInfo(versioning_info=info)
+    raw = DescribeWorkflowExecutionResponse(workflow_execution_info=execution)
+    assert pinned_build(SimpleNamespace(raw_description=raw)) == build
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("no JSON", "can't be read as a history (JSONDecodeError"),
+        ('{"events": [{"eventId": "x"}]}', "can't be read as a history (ParseError"),
+        ('{"events": []}', "is of workflow type ''"),
+    ],
+)
+def test_a_file_that_is_no_history_is_named(tmp_path, text, said):
+    """With the file, and the command that writes one."""
+    file = tmp_path / "ada.json"
+    file.write_text(text)
+    with pytest.raises(ClientError, match="ada") as raised:
+        read_history(file)
+    assert said in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "ended", "said"),
+    [
+        (["a", "b"], ["a", "b"], "", ""),
+        (["a", "b"], ["a"], "", ""),
+        (["a"], ["a", "b"], "", "this code starts b, which the history does not have there"),
+        (["a", "b"], ["a", "c"], "", "the history has b where this code starts c"),
+        (["a", "b"], ["a"], "failed (E: no)", "the history goes on with b, this code ends: failed (E: no)"),
+    ],
+)
+def test_the_first_difference_counts(before, now, ended, said):
+    """What comes after it is its consequence."""
+    assert difference(before, [Started(label) for label in now], ended) == said

@@ -1,0 +1,179 @@
+"""The crash matrix: the reference session once for every point at which its worker, or the server, can die.
+
+python -m tests.crash.matrix --help
+"""
+
+import argparse
+import asyncio
+import contextlib
+import functools
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from tests.crash.file_server import FileServer
+from tests.crash.reference import TEXTS
+from tests.crash.runs import Run, server_run, worker_run
+
+from countersign.agent_client.dev_server import DevServer
+
+RunAt = Callable[[str], Awaitable[Run]]
+Say = Callable[[str], None]
+
+
+@dataclass
+class Figures:
+    """What a matrix has come to.
+
+    Attributes:
+        title: What was killed.
+        wanted: What every run must end with: its transcript.
+        runs: The runs so far.
+        seconds: How long it took.
+    """
+
+    title: str
+    wanted: Sequence[object]
+    runs: list[Run] = field(default_factory=list)
+    seconds: float = 0.0
+
+    def take(self, run: Run) -> None:
+        """Add a run, with its transcript held against the wanted one."""
+        if run.report.transcript and run.report.transcript != self.wanted:
+            run.report.faults.append(f"another transcript: {run.report.transcript}")
+        self.runs.append(run)
+
+    @property
+    def faults(self) -> list[str]:
+        """Everything that was not as promised, with its point."""
+        return [f"{run.point}: {fault}" for run in self.runs for fault in run.report.faults]
+
+    def __str__(self) -> str:
+        killed = [run for run in self.runs if run.killed]
+        counts = [run.report.effects for run in self.runs]
+        lost = sum(count[label] == 0 for count in counts for label in TEXTS)
+        doubled = sum(max(0, number - 1) for count in counts for number in count.values())
+        answers = sum("answer lost" in fault for fault in self.faults)
+        asked = sum(len(run.report.unknown) for run in self.runs)
+        slowest = max((run.seconds for run in self.runs), default=0.0)
+        return (
+            f"{self.title}: {len(killed)} points killed ({len(self.runs) - len(killed)} not met), {lost} effects lost, "
+            f"{doubled} doubled, {answers} answers lost, {asked} unknown outcomes asked about, "
+            f"{len(self.faults)} faults; slowest session {slowest:.1f} s, {self.seconds:.0f} s in all"
+        )
+
+
+def kind_of(point: str) -> str:
+    """A point's kind: its name without the number and the subject, but activations by session and cycle."""
+    words = point.split(" #", maxsplit=1)[0].split(" ")
+    subject = words[2].split("-")[0] if words[0] == "activation" else ""
+    return " ".join([*words[:2], subject]).strip()
+
+
+def spread(points: Sequence[str]) -> list[str]:
+    """One point of each kind, from its middle, where most goes on.
+
+    Args:
+        points: In the order in which they were met.
+    """
+    by_kind: dict[str, list[str]] = {}
+    for point in points:
+        by_kind.setdefault(kind_of(point), []).append(point)
+    return [found[len(found) // 2] for found in by_kind.values()]
+
+
+async def clean(address: str) -> Run:
+    """The session with nobody killed, and the points that its worker met.
+
+    Raises:
+        AssertionError: If not even that ends as it should.
+    """
+    run = await worker_run(address, None, record=True)
+    assert not run.report.faults, run.report.faults
+    return run
+
+
+async def each(points: Sequence[str], figures: Figures, lanes: Sequence[RunAt], say: Say) -> Figures:
+    """Run the session at each point, as many at once as there are lanes.
+
+    Args:
+        points: Where to kill.
+        figures: Takes the runs.
+        lanes: What runs one.
+        say: Told of every tenth run and of each fault.
+    """
+    left, began = iter(points), time.monotonic()
+
+    async def lane(run_at: RunAt) -> None:
+        for point in left:
+            figures.take(run := await run_at(point))
+            for fault in run.report.faults:
+                say(f"  FAULT {point}: {fault}")
+            if not run.killed:
+                say(f"  not met this time: {point}")
+            if len(figures.runs) % 10 == 0:
+                say(f"  {figures.title}: {len(figures.runs)} of {len(points)}, {time.monotonic() - began:.0f} s")
+
+    await asyncio.gather(*(lane(run_at) for run_at in lanes))
+    figures.seconds = time.monotonic() - began
+    return figures
+
+
+async def workers_killed(points: Sequence[str], base: Run, address: str, lanes: int, say: Say) -> Figures:
+    """The matrix with the worker killed."""
+    figures = Figures("worker killed", base.report.transcript)
+    return await each(points, figures, [lambda point: worker_run(address, point)] * lanes, say)
+
+
+async def servers_killed(points: Sequence[str], base: Run, lanes: int, say: Say) -> Figures:
+    """The matrix with the server killed; each lane has a server of its own, and one session at a time."""
+    figures = Figures("server killed", base.report.transcript)
+    async with contextlib.AsyncExitStack() as stack:
+        servers = []
+        for _ in range(min(lanes, len(points))):
+            folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="countersign-crash-"))
+            servers.append(await stack.enter_async_context(FileServer(Path(folder))))
+        await each(points, figures, [functools.partial(server_run, server) for server in servers], say)
+    return figures
+
+
+async def run(options: argparse.Namespace) -> int:
+    """Run what was asked for; returns the number of faults."""
+    async with DevServer(leash=True) as server:
+        base = await clean(server.address)
+        points = [point for point in base.met if options.only in point][:: options.every]
+        say = functools.partial(print, flush=True)
+        say(f"{len(base.met)} points, {len(points)} of them taken; a clean run takes {base.seconds:.1f} s")
+        done = []
+        if options.kill in ("worker", "both"):
+            done.append(await workers_killed(points, base, server.address, options.lanes, say))
+            print(done[-1], flush=True)
+    if options.kill in ("server", "both"):
+        # What the server holds changes by what is sent to it; what happens in between is the same to it.
+        sent = [point for point in points if point.startswith(SENT)][:: options.server_every]
+        done.append(await servers_killed(sent, base, options.server_lanes, say))
+    print("\n".join(str(figures) for figures in done))
+    return sum(len(figures.faults) for figures in done)
+
+
+SENT = ("activation handled", "activation sent", "activity marked", "activity ended", "activity reported")
+"""Points just before and just after something is sent to the server; the others are one and the same to it."""
+
+
+def main() -> None:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m tests.crash.matrix", description=__doc__.splitlines()[0])
+    parser.add_argument("--kill", choices=("worker", "server", "both"), default="both")
+    parser.add_argument("--every", type=int, default=1, metavar="N", help="take every Nth point only")
+    parser.add_argument("--only", default="", metavar="TEXT", help="take points with this in their name only")
+    parser.add_argument("--lanes", type=int, default=20, help="sessions at once; they mostly wait for timeouts")
+    parser.add_argument("--server-every", type=int, default=3, metavar="N", help="the same for the server, of those")
+    parser.add_argument("--server-lanes", type=int, default=4, help="servers at once")
+    sys.exit(min(1, asyncio.run(run(parser.parse_args()))))
+
+
+if __name__ == "__main__":
+    main()

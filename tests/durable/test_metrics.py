@@ -1,0 +1,171 @@
+"""What a worker process exports: counts of one session's decisions, gauges of all, health, traces."""
+
+import asyncio
+import signal
+import threading
+import urllib.error
+import urllib.request
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+from temporalio.client import Client
+from tests.durable.test_tool_crashes import until_effects
+from tests.durable.test_waiting import questions
+
+from countersign.agent_client import AgentClient
+from countersign.agent_client.dev_server import DevServer, free_port
+from countersign.agent_core.errors import AnswerRefused
+from countersign.serving import health as health_room
+from countersign.serving.health import Health
+
+
+def fetched(url: str) -> tuple[int, str]:
+    """Status and body of a GET; 0 if nobody listens."""
+    try:
+        with urllib.request.urlopen(url, timeout=5) as answer:
+            return answer.status, answer.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+    except OSError:
+        return 0, ""
+
+
+async def until(url: str, status: int, words: str = "", within_s: float = 30) -> str:
+    """Wait for an answer."""
+    async with asyncio.timeout(within_s):
+        while (got := await asyncio.to_thread(fetched, url))[0] != status or words not in got[1]:
+            await asyncio.sleep(0.05)
+    return got[1]
+
+
+def ours(metrics: str) -> dict[tuple[str, str], float]:
+    """Our samples by name and the label that tells them apart: decision, code, kind or stop reason, else ""."""
+    found: dict[tuple[str, str], float] = {}
+    for line in metrics.splitlines():
+        if line.startswith("countersign_") and "_bucket" not in line:
+            name, _, rest = line.partition("{")
+            labels, _, value = rest.rpartition("} ")
+            known = dict(item.split("=", 1) for item in labels.split(","))
+            if known.get("agent") == '"per-call"':
+                own = next((known[key] for key in ("decision", "code", "kind", "stop_reason") if key in known), '""')
+                found[name, own.strip('"')] = float(value)
+    return found
+
+
+async def test_a_scrape_finds_what_people_decided(lab):
+    """One approval, one denial, one expiry, one refused answer: counted once, over several runs and a replay."""
+    flags = [f"--metrics-address=127.0.0.1:{free_port()}", "--fleet-metrics-s", "0.2"]
+    url = f"http://{flags[0].partition('=')[2]}/metrics"
+    worker = lab.worker("lab.agents", None, *flags)
+    effects = f"effects={lab.effects_file}"
+    session = await lab.start(worker, "per-call", f"{effects} effect:a effect:b", continue_after_events=15)
+    first, second = await questions(session, 2)
+    async with asyncio.timeout(30):
+        while ours(await until(url, 200)).get(("countersign_questions_open", "")) != 2:
+            await asyncio.sleep(0.1)
+    with pytest.raises(AnswerRefused):
+        await session.answer(("int-no-such", "y"))
+    await session.answer((first.id, "y"))
+    await session.answer((second.id, "n"))
+    await session.result()
+    await (await lab.start(worker, "per-call", f"{effects} effect:c", deadline_s=0.5)).result()
+    begun = (await lab.history_of(session.id)).events[0].workflow_execution_started_event_attributes
+    assert begun.continued_execution_run_id, "the counts go on from run to run"
+    counts = ours(await until(url, 200, "countersign_turns_total"))
+    expected = {
+        ("countersign_questions_asked_total", ""): 3,
+        ("countersign_answers_total", "approved"): 1,
+        ("countersign_answers_total", "denied"): 1,
+        ("countersign_decision_seconds_count", "approved"): 1,
+        ("countersign_decision_seconds_count", "denied"): 1,
+        ("countersign_questions_expired_total", ""): 1,
+        ("countersign_answers_refused_total", "unknown_interrupt"): 1,
+        ("countersign_turns_total", "end_turn"): 2,
+    }
+    assert {key: counts.get(key) for key in expected} == expected
+    assert counts["countersign_model_tokens_total", "output"] > 0
+    assert ("countersign_unknown_outcomes_total", "") not in counts
+    assert "temporal_workflow_task_execution_latency" in await until(url, 200)
+    worker.restart()
+    assert await session.audit(), "a query replays the whole history on the new worker"
+    again = ours(await until(url, 200))
+    assert {name for name, _ in again} <= {
+        "countersign_questions_open", "countersign_sessions_waiting", "countersign_oldest_question_age_seconds",
+    }  # fmt: skip
+
+
+async def test_a_worker_that_is_told_to_stop_is_not_ready_and_lives(lab):
+    """/readyz says 200 once the server has seen it poll, and 503 while a running tool finishes."""
+    url = f"http://127.0.0.1:{(port := free_port())}"
+    worker = lab.worker("lab.agents", None, "--health-port", str(port), "--graceful-shutdown-s", "30")
+    assert "ok" in await until(f"{url}/readyz", 200)
+    session = await lab.start(worker, "free", f"effects={lab.effects_file} slow:a:4")
+    await until_effects(lab, "a-began")
+    worker.process.send_signal(signal.SIGTERM)
+    await until(f"{url}/readyz", 503, "stopping")
+    assert fetched(f"{url}/livez")[0] == 200
+    assert fetched(f"{url}/elsewhere")[0] == 404
+    await asyncio.to_thread(worker.process.wait, 60)
+    assert "a-ended" in lab.effects()
+    await session.terminate("test")
+
+
+async def test_a_worker_without_a_server_is_not_ready(monkeypatch):
+    """The connection is asked about, not only whether the process thinks that it polls."""
+    from temporalio.worker import Worker
+    from tests.activities.calls import PassesOn
+
+    monkeypatch.setattr(health_room, "CONNECTION_COUNTS_S", 0.0)
+    health = Health()
+    assert await health.not_ready() == "starting"
+    async with DevServer() as server:
+        client = await Client.connect(server.address)
+        async with Worker(client, task_queue="health", workflows=[PassesOn]) as worker:
+            health.serving(client, [worker])
+            async with asyncio.timeout(20):
+                while await health.not_ready() is not None:
+                    await asyncio.sleep(0.05)
+            await server.stop()
+            assert "does not answer" in str(await health.not_ready())
+
+
+async def test_a_session_leaves_a_trace_at_the_collector(lab, monkeypatch):
+    """`--traces` sends spans by OTLP, as the OTEL_* variables say: a tool's stands in the trace of its starter."""
+    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+    from opentelemetry.sdk.trace import TracerProvider
+    from temporalio.contrib.opentelemetry import TracingInterceptor
+
+    spans = {}
+
+    class Collector(BaseHTTPRequestHandler):
+        def do_POST(self):
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.headers.get("Content-Encoding") == "gzip":
+                import gzip
+
+                body = gzip.decompress(body)
+            for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+                for scope in resource.scope_spans:
+                    spans.update({span.name: span.trace_id for span in scope.spans})
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *args):
+            pass
+
+    collector = ThreadingHTTPServer(("127.0.0.1", 0), Collector)
+    threading.Thread(target=collector.serve_forever, daemon=True).start()
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{collector.server_port}")
+    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "100")
+    worker = lab.worker("lab.agents", None, "--traces")
+    tracer = TracerProvider().get_tracer("test")
+    temporal = await Client.connect(lab.address, interceptors=[TracingInterceptor(tracer)])
+    with tracer.start_as_current_span("a person's request") as request:
+        prompt = f"effects={lab.effects_file} effect:a"
+        session = await AgentClient(temporal, task_queue=worker.queue).start("free", prompt)
+    await session.result()
+    async with asyncio.timeout(20):
+        while not {"RunWorkflow:AgentSession", "RunWorkflow:AgentCycle", "RunActivity:effect"} <= set(spans):
+            await asyncio.sleep(0.05)
+    assert int.from_bytes(spans["RunActivity:effect"]) == request.get_span_context().trace_id
+    collector.shutdown()

@@ -1,0 +1,127 @@
+"""What is recorded: short sessions that together take every path of the workflows."""
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any
+
+from temporalio.client import WorkflowHandle
+from temporalio.service import RPCError
+
+from countersign.agent_client import AgentClient, SessionHandle
+from countersign.agent_client.errors import AgentRunError
+
+Scenario = Callable[[AgentClient, str], Awaitable[None]]
+
+
+async def _answered(session: SessionHandle, answer: object) -> None:
+    """Answer every question the same, to the end."""
+    while questions := await session.wait_for_questions():
+        await session.answer([(question.id, answer) for question in questions])
+
+
+def _turn(agent: str, prompt: str, answer: object = "y", handover_after: timedelta | None = None) -> Scenario:
+    async def play(client: AgentClient, session_id: str) -> None:
+        session = await client.start(agent, prompt, session_id=session_id, handover_after=handover_after)
+        await _answered(session, answer)
+
+    return play
+
+
+async def _signalled(client: AgentClient, session_id: str) -> None:
+    """An answer by signal, after a signal that can't be used."""
+    session = await client.start("per-call", "note:a", session_id=session_id)
+    [question] = await session.wait_for_questions()
+    await client.temporal.get_workflow_handle(session_id).signal("respond", "nonsense")
+    await session.respond((question.id, "y"))
+    await session.result()
+
+
+async def _open(client: AgentClient, session_id: str) -> None:
+    """An open session: a prompt, another one by `invoke`, an answer by `invoke`, and `close`."""
+    session = await client.start("per-call", "note:a", session_id=session_id, lifetime="open")
+    await _answered_once(session)
+    await session.invoke("note:b")
+    [question] = await session.interrupts()
+    await session.invoke((question.id, "y"))
+    await session.close()
+    await session.result()
+
+
+async def _answered_once(session: SessionHandle) -> None:
+    [question] = await session.wait_for_questions()
+    await session.invoke((question.id, "n: not today"))
+
+
+async def _expired(client: AgentClient, session_id: str) -> None:
+    """A question whose time runs out."""
+    session = await client.start("per-call", "note:a", session_id=session_id, deadline=timedelta(seconds=1))
+    await session.result()
+
+
+async def _stopped(client: AgentClient, session_id: str) -> None:
+    """Stopped while it waits."""
+    session = await client.start("per-call", "note:a", session_id=session_id)
+    await session.wait_for_questions()
+    await session.stop()
+    await session.result()
+
+
+async def _faulty(client: AgentClient, session_id: str) -> None:
+    """A turn that fails."""
+    session = await client.start("faulty", "note:a", session_id=session_id)
+    with contextlib.suppress(AgentRunError):
+        await session.result()
+
+
+async def _recovered(client: AgentClient, session_id: str) -> None:
+    """A cycle that is terminated while a tool runs."""
+    session = await client.start("free", "note:a linger:5", session_id=session_id)
+    cycle = client.temporal.get_workflow_handle(f"{session_id}/cycle-1")
+    async with asyncio.timeout(60):
+        while await _running(cycle) != ["linger"]:
+            await asyncio.sleep(0.05)
+    await cycle.terminate("recorded")
+    await _answered(session, "skip")
+
+
+async def _running(cycle: WorkflowHandle[Any, Any]) -> list[str]:
+    """The activities that a cycle waits for."""
+    try:
+        seen = await cycle.describe()
+    except RPCError:  # it has not begun
+        return []
+    return [found.activity_type.name for found in seen.raw_description.pending_activities]
+
+
+async def _continued(client: AgentClient, session_id: str) -> None:
+    """A session that continues as new, with what it holds."""
+    options = {"lifetime": "open", "continue_after_events": 20}
+    argument = {"protocol": 1, "agent": "per-call", "prompt": "note:a", **options}
+    await client.temporal.start_workflow("AgentSession", argument, id=session_id, task_queue=client.task_queue)
+    session = client.session(session_id)
+    await _answered_once(session)
+    await session.invoke("note:b")
+    [question] = await session.interrupts()
+    await session.invoke((question.id, "y"))
+    await session.close()
+    await session.result()
+
+
+SCENARIOS: dict[str, Scenario] = {
+    "batch": _turn("batch", "note:a note:b"),
+    "per-call": _turn("per-call", "note:a note:b", "n"),
+    "twice": _turn("free", "asks_twice:a note:b"),
+    "stepping": _turn("stepping", "note:a note:b"),
+    "hitl": _turn("hitl", "note:a note:b", "t"),
+    "loop": _turn("loop", "5"),
+    "loop-one-each": _turn("loop", "3", handover_after=timedelta(0)),
+    "signalled": _signalled,
+    "open": _open,
+    "expired": _expired,
+    "stopped": _stopped,
+    "faulty": _faulty,
+    "recovered": _recovered,
+    "continued": _continued,
+}
