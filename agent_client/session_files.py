@@ -27,8 +27,7 @@ class FileSessionManager:
 
     def __init__(self, session_id: str, storage_dir: str | os.PathLike[str] | None = None, **kwargs: Any) -> None:
         self.session_id = _checked(session_id, "session_id")
-        folder = Path(storage_dir) if storage_dir is not None else Path(tempfile.gettempdir()) / "countersign-sessions"
-        self._folder = folder / self.session_id
+        self._storage_dir = storage_dir
 
     def initialize(self, agent: Any) -> None:
         """Put what is stored into the agent, or store it if nothing is."""
@@ -61,7 +60,10 @@ class FileSessionManager:
             raise
 
     def _file(self, agent: Any) -> Path:
-        return self._folder / f"{_checked(agent.agent_id, 'agent_id')}.json"
+        # Looked up late: a factory on a worker builds a manager, too, and may not look around in the file system.
+        given = self._storage_dir
+        folder = Path(given) if given is not None else Path(tempfile.gettempdir()) / "countersign-sessions"
+        return folder / self.session_id / f"{_checked(agent.agent_id, 'agent_id')}.json"
 
 
 def _checked(value: Any, what: str) -> str:

@@ -14,7 +14,7 @@ from countersign.agent_core.wire import Piece, StoredRange, StoredSegment
 SEGMENT_BYTES = 64_000
 """From this weight on messages become a piece of their own, which goes to storage if there is any."""
 
-GROUP = 64
+GROUP = 128
 """References that travel as one value. Whole groups never change, so that they are kept in storage once."""
 
 

@@ -1,52 +1,32 @@
 """Runs an agent in this process: the same session and cycle as the durable ones, without Temporal.
 
-For unit tests, notebooks and the first five minutes. This driver is the one part of agent_core
-that looks at the clock and starts threads; nothing else here imports it but `Agent`.
+For unit tests, notebooks and the first five minutes. This driver, with `inprocess_effects`, is the one
+part of agent_core that looks at the clock and starts threads; nothing else here imports it but `Agent`.
 """
 
 import asyncio
 import contextlib
-import inspect
 import itertools
 import threading
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import anyio
 import anyio.from_thread
-import anyio.to_thread
 
 from countersign.agent_core.cycle import CycleEnd, run_cycle
 from countersign.agent_core.direct_calls import as_json, call_directly, tool_name
-from countersign.agent_core.errors import (
-    AgentDefinitionError,
-    ConcurrencyException,
-    EventLoopException,
-    ModelThrottledException,
-)
+from countersign.agent_core.errors import ConcurrencyException, EventLoopException
+from countersign.agent_core.inprocess_effects import InProcessEffects
 from countersign.agent_core.interrupts import as_interrupt
 from countersign.agent_core.json_values import JsonObject, check_json
-from countersign.agent_core.messages import Message, ToolResult, ToolUse
+from countersign.agent_core.messages import ToolResult, ToolUse
 from countersign.agent_core.model_making import make_model
-from countersign.agent_core.models import FIRST_RETRY_S, LONGEST_RETRY_S, MODEL_ATTEMPTS, RETRYABLE, Model, answer
+from countersign.agent_core.models import Model
 from countersign.agent_core.result import AgentResult, Metrics
 from countersign.agent_core.saving import Saving
 from countersign.agent_core.session import Session, SessionState
-from countersign.agent_core.steps import StepInfo
-from countersign.agent_core.tools.execution import execute
-from countersign.agent_core.wire import (
-    CycleInput,
-    Limits,
-    ModelCall,
-    ModelResponse,
-    RecoveredCall,
-    RecoveredCycle,
-    Recovery,
-    SessionOptions,
-    ToolCall,
-    ToolOutcome,
-)
+from countersign.agent_core.wire import CycleInput, Limits, Recovery, SessionOptions
 
 if TYPE_CHECKING:
     from countersign.agent_core.agent import Agent
@@ -54,85 +34,6 @@ if TYPE_CHECKING:
 _numbers = itertools.count(1)
 
 T = TypeVar("T")
-
-
-class InProcessEffects:
-    """Effects that happen right here."""
-
-    stop_requested = False
-
-    def __init__(self, agent: "Agent", model: Model | None) -> None:
-        self._agent = agent
-        self._model = model
-        self.begin(0)
-
-    def begin(self, cycle: int) -> None:
-        """Note from here on what this cycle does, in case it is cancelled."""
-        self.done = RecoveredCycle(cycle=cycle)
-
-    def now(self) -> datetime:
-        """See `Effects.now`."""
-        return datetime.now(UTC)
-
-    async def call_model(self, call: ModelCall, messages: Sequence[Message]) -> ModelResponse:
-        """See `Effects.call_model`."""
-        response = await self._answer(call, messages)
-        self.done = RecoveredCycle(cycle=call.cycle, response=response.model_copy(deep=True))
-        return response
-
-    async def _answer(self, call: ModelCall, messages: Sequence[Message]) -> ModelResponse:
-        """The model's answer; errors that are worth a retry get the tries that they would get durably."""
-        if self._model is None:
-            raise AgentDefinitionError(f"agent {self._agent.name!r} has no model; pass Agent(model=...)")
-        pause_s = FIRST_RETRY_S
-        for attempts_left in range(MODEL_ATTEMPTS - 1, -1, -1):
-            try:
-                return await answer(self._model, call, messages, self._agent.tool_registry.specs())
-            except RETRYABLE as error:
-                if not attempts_left:
-                    raise
-                asked_s = error.retry_after_s if isinstance(error, ModelThrottledException) else None
-            await anyio.sleep(pause_s if asked_s is None else asked_s)
-            pause_s = min(2 * pause_s, LONGEST_RETRY_S)
-        raise AssertionError("the last attempt returns or raises")
-
-    async def call_tools(self, calls: Sequence[ToolCall], done: Callable[[int, ToolOutcome], Awaitable[None]]) -> None:
-        """See `Effects.call_tools`."""
-        one_at_a_time = anyio.Lock()
-
-        async def one(position: int, call: ToolCall) -> None:
-            tool = self._agent.tool_registry.get(call.tool)
-            assert tool is not None  # the cycle asks only for tools of this agent
-            known = RecoveredCall(index=call.index, status="unknown", detail="it was cancelled while it ran")
-            self.done.calls = [*(item for item in self.done.calls if item.index != call.index), known]
-            outcome = await execute(
-                tool,
-                call,
-                in_thread=anyio.to_thread.run_sync,
-                heartbeat=lambda: None,
-                clock=asyncio.get_running_loop().time,
-            )
-            if outcome.kind == "result":
-                known.status, known.outcome = "finished", outcome
-            elif outcome.kind != "unknown":
-                known.status = "never_started"
-            async with one_at_a_time:
-                await done(position, outcome)
-
-        async with anyio.create_task_group() as group:
-            for position, call in enumerate(calls):
-                group.start_soon(one, position, call)
-
-    async def run_step(self, step: StepInfo, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """See `Effects.run_step`."""
-        if inspect.iscoroutinefunction(step.function):
-            return await step.function(*args, **kwargs)
-        result = await anyio.to_thread.run_sync(lambda: step.function(*args, **kwargs), abandon_on_cancel=True)
-        return await result if inspect.isawaitable(result) else result
-
-    def guard(self, callback: str) -> contextlib.AbstractContextManager[object]:
-        """Nothing is watched in-process."""
-        return contextlib.nullcontext()
 
 
 class InProcessSession:

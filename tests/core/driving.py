@@ -3,7 +3,8 @@
 from datetime import UTC, datetime, timedelta
 
 from countersign import Agent, ScriptedModel, tool
-from countersign.agent_core.inprocess import InProcessEffects, InProcessSession
+from countersign.agent_core.inprocess import InProcessSession
+from countersign.agent_core.inprocess_effects import InProcessEffects
 from countersign.agent_core.messages import history_faults
 from countersign.hooks import BeforeToolCallEvent
 from countersign.models import calls

@@ -8,7 +8,7 @@ from tests.core.driving import START, acts, make, reply, results
 
 from countersign import Agent, ScriptedModel, tool
 from countersign.agent_core.cedar_policies import as_cedar
-from countersign.agent_core.inprocess import InProcessEffects
+from countersign.agent_core.inprocess_effects import InProcessEffects
 from countersign.errors import AgentDefinitionError
 from countersign.interventions import InterventionHandler, Proceed, Transform
 from countersign.models import calls

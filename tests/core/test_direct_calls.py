@@ -7,7 +7,9 @@ import pytest
 from tests.core.driving import acts, asking, make, reply, valid
 
 from countersign import Agent, InterventionHandler, tool
-from countersign.errors import ConcurrencyException
+from countersign.agent_core.deployment import load_agents
+from countersign.agent_core.effects import on_a_worker
+from countersign.errors import AgentDefinitionError, ConcurrencyException, PolicyViolationError
 from countersign.hooks import AfterToolCallEvent, BeforeToolCallEvent
 from countersign.interventions import Deny, Proceed
 
@@ -112,3 +114,27 @@ def test_what_is_no_json_reaches_the_tool_as_json():
 def test_the_tools_are_listed_for_completion():
     """`dir(agent.tool)` has their names, and no name of its own that a tool could have."""
     assert dir(make([], acts()).tool) == ["act"]
+
+
+def test_nothing_is_called_or_run_while_an_agent_is_built_for_a_worker(tmp_path, monkeypatch):
+    """A factory runs again for every cycle: what it calls would run unasked and unrecorded, each time."""
+    (tmp_path / "eager_agents.py").write_text(
+        "from countersign import Agent, ScriptedModel, durable, tool\n"
+        "@tool\n"
+        "def act(x: int) -> int:\n"
+        "    return x\n"
+        "@durable('eager')\n"
+        "def eager():\n"
+        "    agent = Agent(ScriptedModel(['hi']), tools=[act])\n"
+        "    agent.tool.act(x=1)\n"
+        "    return agent\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(AgentDefinitionError, match=r"PolicyViolationError: .*@step"):
+        load_agents(["eager_agents"])
+    token = on_a_worker.set(True)
+    try:
+        with pytest.raises(PolicyViolationError, match="can't be run by a hook"):
+            make([], acts(1))("go")
+    finally:
+        on_a_worker.reset(token)

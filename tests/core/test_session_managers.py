@@ -3,6 +3,8 @@
 import importlib
 import subprocess
 import sys
+import tempfile
+from pathlib import Path
 
 import pytest
 from strands.session import FileSessionManager as StrandsFiles
@@ -10,7 +12,6 @@ from tests.core.driving import make, questions, reply, results, valid
 from tests.differential.models import MODELS
 
 from countersign import Agent, InterventionHandler
-from countersign.agent_core.deployment import load_agents
 from countersign.errors import AgentDefinitionError
 from countersign.interventions import Proceed
 from countersign.models import calls
@@ -169,19 +170,22 @@ def test_another_process_finds_the_question(tmp_path):
     assert done.stdout.strip() == "end_turn"
 
 
-def test_on_a_worker_it_is_not_used(tmp_path, monkeypatch):
-    """The session is the session manager: an agent of the document can be served as it is, and touches no file."""
-    (tmp_path / "kept_agents.py").write_text(
-        "from countersign import Agent, ScriptedModel, durable\n"
-        "from countersign.session import FileSessionManager\n"
-        "@durable('kept')\n"
-        "def kept():\n"
-        f"    manager = FileSessionManager(session_id='s', storage_dir={str(tmp_path / 'sessions')!r})\n"
-        "    return Agent(ScriptedModel(['hi']), session_manager=manager)\n"
-    )
-    monkeypatch.syspath_prepend(str(tmp_path))
-    assert "kept" in load_agents(["kept_agents"])
-    assert not (tmp_path / "sessions").exists()
+KEPT = """
+from countersign import Agent, ScriptedModel, durable
+from countersign.session import FileSessionManager
+
+@durable("kept")
+def kept():
+    return Agent(ScriptedModel(["hi"]), session_manager=FileSessionManager(session_id="never-kept"))
+"""
+
+
+async def test_on_a_worker_it_is_not_used(lab):
+    """The session is the session manager: an agent of the document is served as it is, and touches no file."""
+    lab.package("keeping", agents=KEPT)
+    session = await lab.start(lab.worker("keeping.agents"), "kept", "go")
+    assert (await session.result()).stop_reason == "end_turn"
+    assert not (Path(tempfile.gettempdir()) / "countersign-sessions" / "never-kept").exists()
 
 
 def test_what_is_no_session_manager_is_refused():

@@ -78,6 +78,17 @@ def _asks_inline(world: World) -> Any:
 _TWINS = [calls(("act", {"x": 1}, "twin"), ("act", {"x": 2}, "twin")), "done"]
 _FIXED_ID = [calls(("act", {"x": 1}, "same")), "done"]
 
+
+def _renamed_late(world: World) -> Any:
+    def rename(event: Any) -> None:
+        event.tool_use["name"] = "act"
+
+    late = world.handler("late", before_tool_call=lambda event: world.sdk.Transform(apply=rename))
+    handlers = [world.sdk.HumanInTheLoop(allowed_tools=["look"]), late]
+    tools = [world.act(), world.act(name="look")]
+    return world.agent([calls(("look", {"x": 1})), "done"], handlers=handlers, tools=tools)
+
+
 FOUND = (
     Difference(
         "ids-of-batch-questions", "a batch question has the same id in every turn",
@@ -137,6 +148,13 @@ FOUND = (
             world.handler(name, before_tool_call=_asks_itself(world, name)) for name in "ab"]), [["y", "y"]]),
         lambda trace: [name for name, _ in trace.asked[0]], ["a"], ["a", "b"],
         ("asked", "stops", "log"),
+    ),
+    Difference(
+        "handlers-hear-the-tool-that-runs",
+        "a call that a later handler turns into one of another tool runs as it was judged before",
+        "all handlers are heard about the tool that would run", "Run what was signed",
+        Scenario("renamed after the list was checked", _renamed_late),
+        lambda trace: (trace.stops, notes(trace, "act")), (["end_turn"], ["act(1)"]), (["interrupt"], []),
     ),
     Difference(
         "code-does-not-answer", "an AfterInvocationEvent hook may answer the open questions by `event.resume`",

@@ -168,6 +168,19 @@ def calls_directly(w: World) -> Any:
     return agent(w, TWO, hooks=[w.hooks(BeforeToolCall=hook)])
 
 
+def timed(w: World) -> Any:
+    """Notes what kind of value the duration of a call is: that it ran, and that it was cancelled."""
+
+    def after(event: Any) -> None:
+        event.agent.state.set(f"took {event.tool_use['toolUseId']}", type(event.duration).__name__)
+
+    def cancel(event: Any) -> None:
+        if event.tool_use["input"]["x"] == 2:
+            event.cancel_tool = "no"
+
+    return agent(w, TWO, hooks=[w.hooks(BeforeToolCall=cancel, AfterToolCall=after)])
+
+
 def valid(trace: Trace) -> list[Any]:
     """Faults of the conversation."""
     return list(history_faults(trace.messages))
@@ -230,6 +243,8 @@ ALL: list[Case] = [
          (["end_turn", "end_turn"], {"use-1 act(1)": 1}, []), ("go", "go")),
     case("cancelled between question and answer", cancelled_while_asked, [["y", "y"]],
          lambda t: (t.stops, ran(t), valid(t)), (["interrupt", "cancelled"], {}, [])),
+    case("how long a tool took", timed, [], lambda t: (t.state["took use-1"], t.state["took use-2"]),
+         ("float", "NoneType")),
     case("a hook that calls a tool directly", calls_directly, [],
          lambda t: (messages_only(t)[0], "@step" in t.stops[0], ran(t), valid(t)),
          (["PolicyViolationError"], True, {}, [])),

@@ -1,0 +1,103 @@
+"""Effects that happen right here: the model, the tools and the steps of an agent in this process.
+
+Looks at the clock and starts threads, as nothing else in agent_core does but `inprocess`.
+"""
+
+import asyncio
+import contextlib
+import inspect
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import anyio
+import anyio.to_thread
+
+from countersign.agent_core.errors import AgentDefinitionError, ModelThrottledException
+from countersign.agent_core.messages import Message
+from countersign.agent_core.models import FIRST_RETRY_S, LONGEST_RETRY_S, MODEL_ATTEMPTS, RETRYABLE, Model, answer
+from countersign.agent_core.steps import StepInfo
+from countersign.agent_core.tools.execution import execute
+from countersign.agent_core.wire import ModelCall, ModelResponse, RecoveredCall, RecoveredCycle, ToolCall, ToolOutcome
+
+if TYPE_CHECKING:
+    from countersign.agent_core.agent import Agent
+
+
+class InProcessEffects:
+    """Effects that happen right here."""
+
+    stop_requested = False
+
+    def __init__(self, agent: "Agent", model: Model | None) -> None:
+        self._agent = agent
+        self._model = model
+        self.begin(0)
+
+    def begin(self, cycle: int) -> None:
+        """Note from here on what this cycle does, in case it is cancelled."""
+        self.done = RecoveredCycle(cycle=cycle)
+
+    def now(self) -> datetime:
+        """See `Effects.now`."""
+        return datetime.now(UTC)
+
+    async def call_model(self, call: ModelCall, messages: Sequence[Message]) -> ModelResponse:
+        """See `Effects.call_model`."""
+        response = await self._answer(call, messages)
+        self.done = RecoveredCycle(cycle=call.cycle, response=response.model_copy(deep=True))
+        return response
+
+    async def _answer(self, call: ModelCall, messages: Sequence[Message]) -> ModelResponse:
+        """The model's answer; errors that are worth a retry get the tries that they would get durably."""
+        if self._model is None:
+            raise AgentDefinitionError(f"agent {self._agent.name!r} has no model; pass Agent(model=...)")
+        pause_s = FIRST_RETRY_S
+        for attempts_left in range(MODEL_ATTEMPTS - 1, -1, -1):
+            try:
+                return await answer(self._model, call, messages, self._agent.tool_registry.specs())
+            except RETRYABLE as error:
+                if not attempts_left:
+                    raise
+                asked_s = error.retry_after_s if isinstance(error, ModelThrottledException) else None
+            await anyio.sleep(pause_s if asked_s is None else asked_s)
+            pause_s = min(2 * pause_s, LONGEST_RETRY_S)
+        raise AssertionError("the last attempt returns or raises")
+
+    async def call_tools(self, calls: Sequence[ToolCall], done: Callable[[int, ToolOutcome], Awaitable[None]]) -> None:
+        """See `Effects.call_tools`."""
+        one_at_a_time = anyio.Lock()
+
+        async def one(position: int, call: ToolCall) -> None:
+            tool = self._agent.tool_registry.get(call.tool)
+            assert tool is not None  # the cycle asks only for tools of this agent
+            known = RecoveredCall(index=call.index, status="unknown", detail="it was cancelled while it ran")
+            self.done.calls = [*(item for item in self.done.calls if item.index != call.index), known]
+            outcome = await execute(
+                tool,
+                call,
+                in_thread=anyio.to_thread.run_sync,
+                heartbeat=lambda: None,
+                clock=asyncio.get_running_loop().time,
+            )
+            if outcome.kind == "result":
+                known.status, known.outcome = "finished", outcome
+            elif outcome.kind != "unknown":
+                known.status = "never_started"
+            async with one_at_a_time:
+                await done(position, outcome)
+
+        async with anyio.create_task_group() as group:
+            for position, call in enumerate(calls):
+                group.start_soon(one, position, call)
+
+    async def run_step(self, step: StepInfo, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+        """See `Effects.run_step`."""
+        if inspect.iscoroutinefunction(step.function):
+            return await step.function(*args, **kwargs)
+        result = await anyio.to_thread.run_sync(lambda: step.function(*args, **kwargs), abandon_on_cancel=True)
+        return await result if inspect.isawaitable(result) else result
+
+    def guard(self, callback: str) -> contextlib.AbstractContextManager[object]:
+        """Nothing is watched in-process."""
+        return contextlib.nullcontext()
