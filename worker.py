@@ -17,7 +17,7 @@ from temporalio.client import Client
 
 from countersign.activities.search_attributes import register
 from countersign.agent_client.connection import connect_temporal
-from countersign.agent_client.payloads import data_converter
+from countersign.agent_client.payloads import check_store, data_converter
 from countersign.agent_core.deployment import load_agents
 from countersign.agent_core.errors import CountersignError
 from countersign.agent_core.wire import WORKER_READY
@@ -56,6 +56,7 @@ async def serve(settings: WorkerSettings) -> None:
             interceptors=traces.interceptors,
         )
         await check_namespace(client)
+        await check_store(client.data_converter)
         if not settings.tools_only:
             await _register(client)
             if runtime is not None:

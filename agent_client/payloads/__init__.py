@@ -7,5 +7,6 @@ becomes a marker that handlers refuse by name. What is ours and can't be read no
 
 from countersign.agent_client.payloads.making import data_converter
 from countersign.agent_client.payloads.settings import PayloadSettings, payload_settings
+from countersign.agent_client.payloads.storing import check_store
 
-__all__ = ["PayloadSettings", "data_converter", "payload_settings"]
+__all__ = ["PayloadSettings", "check_store", "data_converter", "payload_settings"]

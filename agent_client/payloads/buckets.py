@@ -5,7 +5,6 @@ no closing, and boto3 is what `strands-agents` brings anyway (aioboto3 would pin
 The only place outside activities/providers where vendors' SDKs are imported; late, because they are extras.
 """
 
-import asyncio
 import re
 from collections.abc import Sequence
 from functools import cached_property
@@ -25,6 +24,7 @@ from temporalio.converter import (
 from countersign.agent_client.payloads.errors import PayloadSettingsError
 from countersign.agent_client.payloads.guarding import ClaimCheck
 from countersign.agent_client.payloads.settings import Location
+from countersign.agent_client.payloads.threads import in_thread
 
 S3_NAME, S3_FIELD = "aws.s3driver", "key"
 GCS_NAME, GCS_FIELD = "gcp.gcsdriver", "object_name"
@@ -129,15 +129,15 @@ class S3Objects(S3StorageDriverClient):
 
     async def object_exists(self, *, bucket: str, key: str) -> bool:
         """See temporalio."""
-        return await asyncio.to_thread(self._exists, bucket, self._prefix + key)
+        return await in_thread(lambda: self._exists(bucket, self._prefix + key))
 
     async def put_object(self, *, bucket: str, key: str, data: bytes) -> None:
         """See temporalio."""
-        await asyncio.to_thread(lambda: self._connected().put_object(Bucket=bucket, Key=self._prefix + key, Body=data))
+        await in_thread(lambda: self._connected().put_object(Bucket=bucket, Key=self._prefix + key, Body=data))
 
     async def get_object(self, *, bucket: str, key: str) -> bytes:
         """See temporalio; the key is that of a claim, with its prefix."""
-        return await asyncio.to_thread(self._read, bucket, key)
+        return await in_thread(lambda: self._read(bucket, key))
 
     def _exists(self, bucket: str, key: str) -> bool:
         from botocore.exceptions import ClientError
@@ -177,17 +177,15 @@ class GCSObjects(GCSStorageDriverClient):
 
     async def object_exists(self, *, bucket: str, object_name: str) -> bool:
         """See temporalio."""
-        return await asyncio.to_thread(
-            lambda: bool(self._blob(bucket, self._prefix + object_name).exists(timeout=_READ_S))
-        )
+        return await in_thread(lambda: bool(self._blob(bucket, self._prefix + object_name).exists(timeout=_READ_S)))
 
     async def put_object(self, *, bucket: str, object_name: str, data: bytes) -> None:
         """See temporalio."""
-        await asyncio.to_thread(self._write, bucket, self._prefix + object_name, data)
+        await in_thread(lambda: self._write(bucket, self._prefix + object_name, data))
 
     async def get_object(self, *, bucket: str, object_name: str) -> bytes:
         """See temporalio; the name is that of a claim, with its prefix."""
-        return await asyncio.to_thread(lambda: self._blob(bucket, object_name).download_as_bytes(timeout=_READ_S))
+        return await in_thread(lambda: self._blob(bucket, object_name).download_as_bytes(timeout=_READ_S))
 
     def _write(self, bucket: str, name: str, data: bytes) -> None:
         from google.api_core.exceptions import PreconditionFailed

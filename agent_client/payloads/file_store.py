@@ -5,7 +5,6 @@ owner only. One that is there already is not written again; its time of change i
 deleted by their age.
 """
 
-import asyncio
 import hashlib
 import os
 import re
@@ -20,6 +19,8 @@ from temporalio.converter import (
     StorageDriverRetrieveContext,
     StorageDriverStoreContext,
 )
+
+from countersign.agent_client.payloads.threads import in_thread
 
 NAME = "countersign.file"
 CLAIM = "sha256"
@@ -57,7 +58,7 @@ class FileStore(StorageDriver):
             OSError: If the folder can't be written to.
         """
         blobs = [payload.SerializeToString(deterministic=True) for payload in payloads]
-        return await asyncio.to_thread(lambda: [self._store(blob) for blob in blobs])
+        return await in_thread(lambda: [self._store(blob) for blob in blobs])
 
     async def retrieve(
         self, context: StorageDriverRetrieveContext, claims: Sequence[StorageDriverClaim]
@@ -68,7 +69,7 @@ class FileStore(StorageDriver):
             FileNotFoundError: If a blob is in none of the folders.
             ValueError: If one is damaged, or a claim is none of this driver.
         """
-        return await asyncio.to_thread(lambda: [self._retrieve(claim) for claim in claims])
+        return await in_thread(lambda: [self._retrieve(claim) for claim in claims])
 
     def _store(self, blob: bytes) -> StorageDriverClaim:
         digest = hashlib.sha256(blob).hexdigest()

@@ -17,7 +17,9 @@ from countersign.agent_client.payloads.errors import StorageError
 from countersign.agent_client.payloads.owners import owned
 from countersign.agent_client.payloads.unreadable import unreadable
 
-AGAIN = "the task is tried again until then, and nothing is lost"
+AGAIN = "until then tasks are tried again, and nothing is lost"
+
+_PROBE = Payload(metadata={"encoding": b"binary/plain"}, data=b"countersign was here")
 
 ClaimCheck = Callable[[StorageDriverClaim], str | None]
 """What a claim names, if it is of a driver's form and of a store in the settings; None if not."""
@@ -109,6 +111,24 @@ class GuardedStore(StorageDriver):
             StorageError: If a blob of ours is missing, damaged or out of reach.
         """
         return list(await asyncio.gather(*(self._one(context, claim) for claim in claims)))
+
+    async def probe(self) -> None:
+        """Write and read a few bytes, always the same.
+
+        Raises:
+            StorageError: If the store does not take them, or not give them back.
+        """
+        context = StorageDriverStoreContext()
+        try:
+            claims = await self._inner.store(context, [_PROBE])
+            [found] = await self._inner.retrieve(StorageDriverRetrieveContext(), claims)
+        except Exception as error:  # of whatever client the driver uses
+            raise StorageError(
+                f"{self._place} can't be used ({_cause(error)}); check COUNTERSIGN_STORAGE, and this process's "
+                "access to it: reading, writing, listing"
+            ) from error
+        if found != _PROBE:
+            raise StorageError(f"{self._place} gave back something else than was stored there")
 
     async def _one(self, context: StorageDriverRetrieveContext, claim: StorageDriverClaim) -> Payload:
         name = self._named(claim)

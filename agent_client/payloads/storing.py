@@ -5,6 +5,7 @@ from typing import Any
 
 from temporalio.api.common.v1 import Payload
 from temporalio.converter import (
+    DataConverter,
     ExternalStorage,
     StorageDriver,
     StorageDriverClaim,
@@ -53,6 +54,20 @@ def external_storage(settings: PayloadSettings) -> ExternalStorage:
         return writer if payload.ByteSize() >= (OWN_BYTES if is_own(context.target) else shared_bytes) else None
 
     return TolerantStorage(list(drivers.values()), driver_selector=selected, payload_size_threshold=BY_HAND_BYTES)
+
+
+async def check_store(converter: DataConverter) -> None:
+    """Fail early if large values could not be stored.
+
+    Raises:
+        StorageError: With the store and the reason.
+    """
+    storage = converter.external_storage
+    if storage is None or storage.driver_selector is None:
+        return
+    writer = storage.driver_selector(StorageDriverSelectContext(), Payload())
+    if isinstance(writer, GuardedStore):
+        await writer.probe()
 
 
 def _driver(scheme: Scheme, places: list[Location], cache: BlobCache) -> StorageDriver:

@@ -11,7 +11,7 @@ from typing import Any
 from temporalio.api.common.v1 import Payload
 from temporalio.common import RawValue
 from temporalio.contrib.pydantic import PydanticPayloadConverter
-from temporalio.converter import EncodingPayloadConverter
+from temporalio.converter import CompositePayloadConverter, EncodingPayloadConverter
 
 UNREADABLE = b"countersign/unreadable"
 _LONGEST = 500
@@ -40,12 +40,15 @@ class _Refusing(EncodingPayloadConverter):
         raise ValueError(payload.data.decode(errors="replace"))
 
 
-class OurPayloadConverter(PydanticPayloadConverter):
+_SHARED = (*PydanticPayloadConverter().converters.values(), _Refusing())
+"""The SDK makes a payload converter for each activity; what pydantic knows of types must not be lost with it."""
+
+
+class OurPayloadConverter(CompositePayloadConverter):
     """Values to JSON and back, as in `temporalio.contrib.pydantic`; a marker raises `ValueError`."""
 
     def __init__(self) -> None:
-        super().__init__()
-        self._set_converters(*self.converters.values(), _Refusing())
+        super().__init__(*_SHARED)
 
 
 class TolerantPayloadConverter(OurPayloadConverter):

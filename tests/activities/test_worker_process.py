@@ -60,6 +60,12 @@ def test_a_missing_namespace_is_named(temporal_server):
     assert "'nope'" in complaint("--agents", "examples.janitor", "--address", temporal_server, "--namespace", "nope")
 
 
+def test_a_store_that_can_not_be_used_is_named(temporal_server):
+    """Before the first large value needs it."""
+    flags = ("--agents", "examples.janitor", "--address", temporal_server)
+    assert "file:///proc/nothing can't be used" in complaint(*flags, "--storage", "file:///proc/nothing")
+
+
 def test_agents_come_from_the_environment_too():
     """With commas, and without JSON."""
     said = complaint(*NOBODY, COUNTERSIGN_AGENTS="examples.janitor,no.such_module")

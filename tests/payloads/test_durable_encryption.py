@@ -19,6 +19,7 @@ from tests.durable.test_waiting import BIN, questions
 
 from countersign.agent_client import AgentRunError
 from countersign.agent_client.payloads.errors import DecryptionError
+from countersign.agent_core.errors import AnswerRefused
 
 SECRET = "zebra-7f3a"
 
@@ -79,15 +80,19 @@ async def everything_on_the_server(client: Client, session_id: str) -> bytes:
     return seen
 
 
-async def test_nothing_that_the_key_hides_is_readable_on_the_server(lab, client, keys):
-    """Prompts, inputs, reasons, cards, answers, comments, results, errors: on the server all of it is cipher."""
+async def test_nothing_that_the_key_hides_is_readable_on_the_server(lab, client, keys, monkeypatch):
+    """Prompts, inputs, reasons, cards, answers, comments, results, errors: there, and in the store, all is cipher."""
+    store = lab.folder / "store"
+    monkeypatch.setenv("COUNTERSIGN_STORAGE", store.as_uri())
     lab.package("angry", agents=ANGRY)
     worker = lab.worker("lab.agents,angry.agents")
     agents = await lab.client(worker)
-    prompt = f"{SECRET} effects={lab.folder}/{SECRET} effect:{SECRET}"
+    prompt = f"{SECRET} effects={lab.folder}/{SECRET} effect:{SECRET} {os.urandom(40_000).hex(' ')}"
     session = await agents.start("per-call", prompt, session_id=f"hidden-{uuid.uuid4().hex[:8]}")
     [question] = await questions(session, 1)
     seen = await everything_on_the_server(client, session.id)
+    with pytest.raises(AnswerRefused, match=f"no question has the id 'int-{SECRET}'"):
+        await session.answer((f"int-{SECRET}", "y"))
     await session.answer((question.id, f"no: {SECRET}"), comment=f"because {SECRET}", responder=SECRET)
     assert SECRET in str((await session.result()).message), "the key opens it"
     failing = await agents.start("angry", "go", session_id=f"hidden-{uuid.uuid4().hex[:8]}")
@@ -95,6 +100,9 @@ async def test_nothing_that_the_key_hides_is_readable_on_the_server(lab, client,
         await failing.result()
     seen += await everything_on_the_server(client, session.id)
     seen += await everything_on_the_server(client, failing.id)
+    blobs = [path.read_bytes() for path in store.glob("*/*")]
+    assert sum(b"binary/encrypted" in blob for blob in blobs) >= len(blobs) - 1 > 0, "all but the worker's probe"
+    seen += b"".join(blobs)
     assert b"binary/encrypted" in seen
     place = seen.find(SECRET.encode())
     assert place < 0, seen[max(0, place - 200) : place + 50]
@@ -111,11 +119,11 @@ async def test_a_worker_without_the_key_loses_nothing(lab, client, keys, monkeyp
     assert "encrypted with key 'k1'" in await failed_task(client, session.id)
     with pytest.raises(DecryptionError, match="COUNTERSIGN_ENCRYPTION_KEYS"):
         await ignorant_client.session(session.id).summary()
-    for words in (["show", session.id], ["list"]):
-        assert "COUNTERSIGN_ENCRYPTION_KEYS" in complaint(*words, "--address", lab.address)
     ignorant.stop()
     lab.worker(queue=ignorant.queue)
-    assert SECRET in str((await session.result()).message)
+    async with asyncio.timeout(60):
+        assert SECRET in str((await session.result()).message)
+    assert "COUNTERSIGN_ENCRYPTION_KEYS" in complaint("show", session.id, "--address", lab.address)
 
 
 def complaint(*words: str) -> str:
@@ -129,8 +137,9 @@ def complaint(*words: str) -> str:
 
 async def failed_task(client: Client, session_id: str) -> str:
     """What the first failed workflow task of a session says; waits for it."""
-    while True:
-        async for event in client.get_workflow_handle(session_id).fetch_history_events():
-            if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
-                return event.workflow_task_failed_event_attributes.failure.message
-        await asyncio.sleep(0.05)
+    async with asyncio.timeout(60):
+        while True:
+            async for event in client.get_workflow_handle(session_id).fetch_history_events():
+                if event.event_type == EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED:
+                    return event.workflow_task_failed_event_attributes.failure.message
+            await asyncio.sleep(0.05)
