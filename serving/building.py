@@ -10,6 +10,7 @@ from temporalio.common import VersioningBehavior
 from temporalio.worker import Worker
 
 from countersign.activities.registry import activities_for, tool_activities_for
+from countersign.serving.cold_queries import forget_after_cold_queries
 from countersign.serving.settings import WorkerSettings
 from countersign.serving.shares import Share
 from countersign.workflows import host
@@ -55,6 +56,7 @@ def build_workers(client: Client, settings: WorkerSettings, shares: Sequence[Sha
                 **_bounds(settings, share),
             )
         )
+        forget_after_cold_queries(workers[-1])
     return workers
 
 

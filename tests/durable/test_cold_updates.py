@@ -1,0 +1,66 @@
+"""Events, queries and updates that a worker meets together with sessions that it does not know yet."""
+
+import asyncio
+
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import Client
+from temporalio.worker import Replayer
+
+from countersign.agent_client import SessionHandle
+from countersign.workflows.intake import IntakeGuard
+from countersign.workflows.session import AgentSession
+
+SESSIONS = 16
+"""Left alone, about one in seven breaks."""
+
+
+async def until_event(client: Client, session_id: str, kind: "EventType.ValueType", after: int = 0) -> int:
+    """Wait for an event of a session; its number."""
+    async with asyncio.timeout(60):
+        while True:
+            async for event in client.get_workflow_handle(session_id).fetch_history_events():
+                if event.event_type == kind and event.event_id > after:
+                    return event.event_id
+            await asyncio.sleep(0.1)
+
+
+async def test_a_query_that_looks_ahead_does_not_spoil_the_history(lab, client):
+    """A worker is lost, a cycle ends, somebody asks and somebody sends an update: what the next worker writes replays.
+
+    The query may be the first thing that the next worker gets. To answer it, the SDK (1.35) applies the events that no
+    workflow task has handled yet, and keeps the commands for the task to come, before those of the update; in a
+    replay the update comes first. A session that was written like this could never be taken over again.
+    """
+    worker = lab.worker()
+    prompt = f"effects={lab.effects_file} slow:a:60"
+
+    async def running() -> SessionHandle:
+        session = await lab.start(worker, "free", prompt, lifetime="open")
+        started = await until_event(client, session.id, EventType.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_STARTED)
+        await until_event(client, session.id, EventType.EVENT_TYPE_WORKFLOW_TASK_COMPLETED, started)
+        return session
+
+    sessions = await asyncio.gather(*(running() for _ in range(SESSIONS)))
+    worker.kill()
+    asking: list[asyncio.Task] = []
+
+    async def disturb(number: int, session_id: str) -> None:
+        handle = client.get_workflow_handle(session_id)
+        await client.get_workflow_handle(f"{session_id}/cycle-1").terminate()
+        asking.extend(asyncio.create_task(handle.query("status")) for _ in range(3))
+        await asyncio.sleep(0.05 * number)
+        asking.append(asyncio.create_task(handle.execute_update("invoke", {"turn": 1})))
+
+    await asyncio.gather(*(disturb(number, session.id) for number, session in enumerate(sessions)))
+    worker.start()
+    replayer = Replayer(workflows=[AgentSession], interceptors=[IntakeGuard()], data_converter=client.data_converter)
+    broken = []
+    for session in sessions:
+        await until_event(client, session.id, EventType.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED)
+        history = await client.get_workflow_handle(session.id).fetch_history()
+        result = await replayer.replay_workflow(history, raise_on_replay_failure=False)
+        if result.replay_failure is not None:
+            broken.append(str(result.replay_failure)[:200])
+    for task in asking:
+        task.cancel()
+    assert broken == []
