@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from rich.console import Console
+from temporalio.exceptions import TemporalError
 
 from benchmarks.approvals import APPROVALS
 from benchmarks.cycles import CYCLES
@@ -70,7 +71,11 @@ async def _run(questions: Sequence[Question], given: argparse.Namespace) -> dict
         sizes = given.sizes or (question.quick_sizes if given.quick else question.sizes)
         rounds = given.rounds or (1 if given.quick else question.rounds)
         budget_s = given.minutes * 60 * question.weight / weights
-        found[question] = await ask(question, sizes, rounds, budget_s, progress)
+        try:
+            found[question] = await ask(question, sizes, rounds, budget_s, progress)
+        except (TimeoutError, TemporalError) as error:
+            progress.print(f"{question.name} is left out: {type(error).__name__}: {error}", markup=False)
+            continue
         show(question, found[question], shown)
     return found
 

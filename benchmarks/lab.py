@@ -10,6 +10,7 @@ from typing import Any
 
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
+from temporalio.service import RPCError, RPCStatusCode
 
 from benchmarks.marks import VARIABLE, Marks
 from benchmarks.processes import WorkerProcess
@@ -17,6 +18,7 @@ from benchmarks.ways import Way
 from countersign.agent_client.dev_server import DevServer
 
 PATIENCE_S = 600.0
+_NO_ANSWER = (RPCStatusCode.CANCELLED, RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.UNAVAILABLE)
 
 
 class Lab:
@@ -79,13 +81,22 @@ def new_id() -> str:
     return f"bench-{uuid.uuid4().hex[:12]}"
 
 
-async def until(condition: Callable[[], Awaitable[Any]]) -> Any:
+async def until(condition: Callable[[], Awaitable[Any]], every_s: float = 0.02) -> Any:
     """Poll until a condition holds; returns what it returned.
+
+    Args:
+        condition: A question that the server or a worker that has much to do may leave unanswered.
+        every_s: Pause between two tries.
 
     Raises:
         TimeoutError: If it does not hold within ten minutes.
     """
     async with asyncio.timeout(PATIENCE_S):
-        while not (found := await condition()):  # noqa: ASYNC110  # it happens in another process
-            await asyncio.sleep(0.02)  # what is waited for happens in another process
-    return found
+        while True:
+            try:
+                if found := await condition():
+                    return found
+            except RPCError as error:
+                if error.status not in _NO_ANSWER:
+                    raise
+            await asyncio.sleep(every_s)

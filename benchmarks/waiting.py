@@ -12,6 +12,9 @@ from benchmarks.ways import OURS, THE_FLOOR, THE_PEER, Way
 AT_ONCE = 25
 """Sessions that are on their way to their question at the same time."""
 
+LOOK_EVERY_S = 0.5
+"""Whether it asks is a question to its worker, which has sessions to start meanwhile."""
+
 SAMPLE = 20
 """Sessions that are answered in the end, each of them timed."""
 
@@ -40,7 +43,7 @@ async def _ask(lab: Lab, way: Way, sessions: int) -> list[str]:
     async def one(session_id: str) -> None:
         async with bound:
             await way.start(lab.client, session_id, 0, asks=True)
-            await until(lambda: way.asks(lab.client, session_id))
+            await until(lambda: way.asks(lab.client, session_id), LOOK_EVERY_S)
 
     await asyncio.gather(*(one(session_id) for session_id in ids))
     return ids

@@ -5,7 +5,7 @@ By the workflow's own clock, a busy worker would give each cycle a workflow of i
 
 from datetime import timedelta
 
-LONGEST_STRETCH = 15
+LONGEST_STRETCH = 30
 """A workflow in which queues cost the time takes no further cycle after so many times `handover_after_s`."""
 
 
