@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from countersign.agent_client.cli.audit import audit_line
 from countersign.agent_client.cli.cards import question_card, short_card
+from countersign.agent_client.cli.event_text import call_waits
 from countersign.agent_client.cli.messages import Transcript
 from countersign.agent_client.cli.options import Address, Agent, AsJson, Namespace, Profile, Session, SessionOrAll
 from countersign.agent_client.cli.running import Connection, run
@@ -19,6 +20,7 @@ from countersign.agent_core.visible import visible
 if TYPE_CHECKING:
     from countersign.agent_client.client import AgentClient
     from countersign.agent_client.listing import SessionSummary
+    from countersign.agent_client.waiting_calls import WaitingCall
     from countersign.agent_core.messages import Message
     from countersign.agent_core.wire import AuditEntry, Question
 
@@ -49,6 +51,7 @@ class _Full:
     questions: "list[Question]" = field(default_factory=list)
     transcript: "list[Message]" = field(default_factory=list)
     audit: "list[AuditEntry]" = field(default_factory=list)
+    waiting_calls: "list[WaitingCall]" = field(default_factory=list)
 
 
 def interrupts(
@@ -164,7 +167,8 @@ def show(
         handle = client.session(session)
         try:
             transcript = [message async for message in handle.transcript()]
-            return _Full(await handle.status(), await handle.interrupts(), transcript, await handle.audit())
+            status, questions, audit = await handle.status(), await handle.interrupts(), await handle.audit()
+            return _Full(status, questions, transcript, audit, await handle.waiting_calls())
         except NoWorkerError as error:
             return _Short(await handle.summary(), str(error))
 
@@ -179,6 +183,7 @@ def show(
                 "interrupts": [question.model_dump(mode="json") for question in found.questions],
                 "transcript": found.transcript,
                 "audit": [entry.model_dump(mode="json") for entry in found.audit],
+                "waiting_calls": [call.as_json() for call in found.waiting_calls],
             }
         )
     else:
@@ -213,6 +218,8 @@ def _print_full(session: str, found: _Full) -> None:
     print(f"session {styled(visible(session), 'bold')}")
     for name, text in _head(found.status):
         _print_head(name, text)
+    for call in found.waiting_calls:
+        print(f"  {call_waits(call.as_json(), datetime.now(UTC))}")
     print("\nconversation")
     transcript = Transcript()
     for message in found.transcript:
