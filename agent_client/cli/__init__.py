@@ -72,6 +72,7 @@ def countersign(
     """AI agents whose dangerous calls wait for a person's signature.
 
     Where to connect: --address, or TEMPORAL_ADDRESS and Temporal's profiles; else localhost:7233.
+    What workers store or encrypt is read with their COUNTERSIGN_STORAGE and COUNTERSIGN_ENCRYPTION_KEYS.
     Each command explains itself with --help and an example; for programs, add --json.
     """
 

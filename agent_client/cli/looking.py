@@ -11,7 +11,13 @@ from countersign.agent_client.cli.event_text import call_waits
 from countersign.agent_client.cli.messages import Transcript
 from countersign.agent_client.cli.options import Address, Agent, AsJson, Namespace, Profile, Session, SessionOrAll
 from countersign.agent_client.cli.running import Connection, run
-from countersign.agent_client.cli.tables import QUESTION_TITLES, print_stacked, print_table, question_rows
+from countersign.agent_client.cli.tables import (
+    QUESTION_TITLES,
+    print_stacked,
+    print_table,
+    question_rows,
+    say_what_is_unreadable,
+)
 from countersign.agent_client.cli.terminal import columns, print_json, styled
 from countersign.agent_client.moments import moment
 from countersign.agent_client.shell import command
@@ -89,6 +95,7 @@ def _all_waiting(connection: Connection, agent: str | None, as_json: bool) -> No
             print_stacked(QUESTION_TITLES, rows)
         else:
             print_table(QUESTION_TITLES, rows)
+        say_what_is_unreadable(found)
         print(f"\nto see one in full and answer it: {command('interrupts')} SESSION")
     else:
         print("nothing waits for an answer")
@@ -100,6 +107,8 @@ def _plain_session(session: "SessionSummary") -> dict[str, Any]:
         "agent": session.agent,
         "started_at": session.started_at.isoformat(),
         "questions": session.questions,
+        "open_questions": session.open_questions,
+        "unreadable": session.unreadable or None,
     }
 
 

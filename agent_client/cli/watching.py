@@ -10,7 +10,7 @@ from countersign.agent_client.cli.event_text import event_text
 from countersign.agent_client.cli.messages import Transcript
 from countersign.agent_client.cli.options import Address, Agent, Namespace, Profile, SessionOrAll
 from countersign.agent_client.cli.running import FAILED, Connection, UsageError, run
-from countersign.agent_client.cli.tables import SESSION_TITLES, console, session_row, table
+from countersign.agent_client.cli.tables import SESSION_TITLES, console, questions_in_short, session_row, table
 from countersign.agent_client.cli.terminal import print_json_line, styled
 from countersign.agent_client.shell import command
 from countersign.agent_core.visible import visible
@@ -94,7 +94,7 @@ async def _fleet(client: "AgentClient", agent: str | None, as_json: bool) -> Non
 
 
 def _change_line(session: "SessionSummary") -> str:
-    names = ", ".join(visible(str(card.get("name"))) for card in session.questions)
+    names = visible(questions_in_short(session))
     asks = f": {names}" if names else ""
     return (
         f"{datetime.now(UTC):%H:%M:%S} {visible(session.session_id)} ({visible(session.agent or '?')}) "
