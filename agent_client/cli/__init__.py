@@ -20,9 +20,10 @@ from countersign.agent_client.cli.chatting import chat
 from countersign.agent_client.cli.developing import dev
 from countersign.agent_client.cli.doctor import doctor
 from countersign.agent_client.cli.listing import list_sessions
-from countersign.agent_client.cli.looking import interrupts, show
+from countersign.agent_client.cli.looking import interrupts
 from countersign.agent_client.cli.prompting import prompt
 from countersign.agent_client.cli.replay import replay
+from countersign.agent_client.cli.showing import show
 from countersign.agent_client.cli.starting import start
 from countersign.agent_client.cli.stopping import stop
 from countersign.agent_client.cli.watching import watch

@@ -41,7 +41,8 @@ def watch(
     """Watch what runs and waits, or follow one SESSION.
 
     A session's messages, questions and answers are shown as they come, to its end. Leaves with 0 then,
-    with 1 if it failed, and with 130 on Ctrl-C. A worker that is away is waited for.
+    with 1 if it failed, and with 130 on Ctrl-C. A worker that is away is waited for. Long texts
+    and results are cut; --json has all.
     """
     connection = Connection(address, namespace, profile)
 
