@@ -240,6 +240,9 @@ class CycleOutcome(Wire):
         description="in place of the two if some of the conversation is in storage: what follows on `kept`",
     )
     kept: int = Field(default=0, description="pieces, of those that the cycle got, which are still the first ones")
+    as_before: bool = Field(
+        default=False, description="agent_state, handlers and invocation_state are what they were, and are not sent"
+    )
     pending: Pending | None = None
     agent_state: JsonObject = Field(default_factory=dict)
     handlers: JsonObject = Field(default_factory=dict)
@@ -363,6 +366,7 @@ class Recovery(Wire):
     """What a failed cycle workflow had finished."""
 
     reason: str
+    lost: bool = Field(default=False, description="its history is gone or can't be read: what it did is not known")
     cycles: list[RecoveredCycle] = Field(default_factory=list)
 
 

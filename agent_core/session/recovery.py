@@ -113,6 +113,27 @@ def adopt(rebuilt: Rebuilt, state: SessionState) -> None:
     state.resume_due = True
 
 
+def doubt(pending: Pending, given: Pending, reason: str) -> list[int]:
+    """Mark the calls that a lost cycle may have run: all without a result whose question was not open then.
+
+    Args:
+        pending: The session's batch; changed in place.
+        given: The batch as the cycle got it.
+        reason: Why nothing is known.
+
+    Returns:
+        The places of those calls.
+    """
+    asked = [question for question in given.questions if question.status == "open"]
+    waiting = {question.index for question in asked}
+    found = []
+    for index in range(len(tool_uses(pending.message))):
+        if index not in pending.results and index not in waiting and None not in waiting:
+            pending.unknown[index] = reason
+            found.append(index)
+    return found
+
+
 def results_of(pending: Pending, text: str) -> list[ToolResult]:
     """A result for each call of a batch that is given up: its own, what is known of it, or `text` as an error."""
     results: list[ToolResult] = []
