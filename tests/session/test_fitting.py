@@ -58,7 +58,8 @@ def test_a_state_that_is_too_large_fails_the_turn_and_keeps_what_ran(kind):
     if kind == "pieces":
         changes["pieces"] = [StoredSegment(messages=4, reference="r"), opening]
     found = fitting(given.model_copy(update=changes))
-    left = found.messages or found.conversation or [m for piece in found.pieces[1:] for m in piece]
+    unstored = [piece for piece in found.pieces or [] if not isinstance(piece, StoredSegment)]
+    left = found.messages or found.conversation or [message for piece in unstored for message in piece]
     assert (found.stop_reason, found.error.type, found.as_before) == ("failed", "PayloadTooLargeError", True)
     assert [text[:7] for text in texts(left)] == ["Not run", "zzzzzzz", "Not run"]
     assert history_faults([*left, assistant_text("next")]) == []
