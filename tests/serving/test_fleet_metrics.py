@@ -1,4 +1,4 @@
-"""What the gauges say when more sessions wait than are read at a time. They stand on a real server; nobody runs them."""
+"""What the gauges say when more sessions wait than are read at a time. The server is real; nobody runs them."""
 
 import asyncio
 import uuid
@@ -54,7 +54,7 @@ def share(queue: str, *agents: str) -> list[Share]:
 
 
 async def test_beyond_the_limit_the_oldest_question_is_still_found(client, queue):
-    """The alert on its age does not fall silent when the most wait; all sessions count, and the gauges say "at least"."""
+    """The alert on its age does not fall silent when the most wait; all sessions are counted."""
     await waiting(client, queue, "payer", 9)
     found = (await counted(client, share(queue, "payer")))["payer"]
     assert found.asked_at == OLDEST
