@@ -21,7 +21,7 @@ from countersign.agent_client.payloads import check_store, data_converter
 from countersign.agent_core.deployment import load_agents
 from countersign.agent_core.errors import CountersignError
 from countersign.agent_core.wire import WORKER_READY
-from countersign.serving.building import build_workers
+from countersign.serving.building import build_workers, crowded
 from countersign.serving.builds import watching
 from countersign.serving.checks import check_namespace, not_current, unserved_tools
 from countersign.serving.fleet_metrics import reporting
@@ -95,6 +95,8 @@ async def _announce(client: Client, settings: WorkerSettings, shares: Sequence[S
         f"{WORKER_READY}{', '.join(agents)}{only}; task queue{'s' if len(queues) > 1 else ''} {', '.join(queues)}; "
         f"namespace {client.namespace} at {client.service_client.config.target_host}"
     )
+    if (crowd := crowded(settings, shares)) is not None:
+        _say(crowd)
     for text in await unserved_tools(client, shares) if not settings.tools_only else []:
         _say(text)
     stale = await not_current(client, settings.deployment) if settings.deployment is not None else None
