@@ -8,7 +8,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 
 from pydantic import ValidationError
@@ -18,7 +18,7 @@ from temporalio.client import Client
 from countersign.activities.search_attributes import register
 from countersign.agent_client.connection import connect_temporal
 from countersign.agent_client.payloads import check_store, data_converter
-from countersign.agent_core.deployment import load_agents
+from countersign.agent_core.deployment import AgentDeployment, load_agents
 from countersign.agent_core.errors import CountersignError
 from countersign.agent_core.wire import WORKER_READY
 from countersign.serving.building import build_workers, crowded
@@ -34,8 +34,8 @@ from countersign.workflows.sandbox import roots_of
 USAGE_ERROR = 2
 
 
-async def serve(settings: WorkerSettings) -> None:
-    """Serve until SIGTERM or SIGINT, then let running tools finish."""
+async def serve(settings: WorkerSettings, deployments: Mapping[str, AgentDeployment]) -> None:
+    """Serve agents until SIGTERM or SIGINT, then let running tools finish."""
     traces = Traces(settings)
     async with AsyncExitStack() as around:
         around.push_async_callback(traces.flush)
@@ -43,8 +43,6 @@ async def serve(settings: WorkerSettings) -> None:
         if settings.health_port is not None:
             port = await around.enter_async_context(listening(health, settings.health_host, settings.health_port))
             _say(f"health: http://{settings.health_host}:{port}/livez and /readyz")
-        roots_of(settings.agents)
-        deployments = load_agents(settings.agents)
         shares = shares_of(settings.task_queue, deployments, tools_only=settings.tools_only)
         runtime = runtime_for(settings)
         client = await connect_temporal(
@@ -104,6 +102,16 @@ async def _announce(client: Client, settings: WorkerSettings, shares: Sequence[S
         _say(stale)
 
 
+def _loaded(modules: Sequence[str]) -> dict[str, AgentDeployment]:
+    """The agents, by name; before there is an event loop, which slow imports would block and /livez with it.
+
+    Raises:
+        CountersignError: Naming the module or agent that can't be served.
+    """
+    roots_of(modules)  # refuses what can't be policed before any of it is imported
+    return load_agents(modules)
+
+
 def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
@@ -119,7 +127,7 @@ def main() -> None:
     logging.basicConfig(level=settings.log_level)
     code = 0
     try:
-        asyncio.run(serve(settings))
+        asyncio.run(serve(settings, _loaded(settings.agents)))
     except CountersignError as error:
         _say(f"countersign worker: {error}")
         code = USAGE_ERROR
