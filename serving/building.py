@@ -10,6 +10,7 @@ from temporalio.common import VersioningBehavior
 from temporalio.worker import Worker
 
 from countersign.activities.registry import activities_for, tool_activities_for
+from countersign.activities.segments import Segments
 from countersign.serving.cold_queries import forget_after_cold_queries
 from countersign.serving.settings import WorkerSettings
 from countersign.serving.shares import Share
@@ -42,7 +43,7 @@ def build_workers(client: Client, settings: WorkerSettings, shares: Sequence[Sha
     if settings.deployment is not None:
         _behave(AgentSession, VersioningBehavior.AUTO_UPGRADE)
         _behave(AgentCycle, VersioningBehavior.PINNED)
-    runner = policed_runner(settings.agents)
+    runner, segments = policed_runner(settings.agents), Segments(settings.storage_cache_mb * 1_000_000)
     workers = []
     for share in shares:
         host.install(share.task_queue, share.deployments)
@@ -50,7 +51,7 @@ def build_workers(client: Client, settings: WorkerSettings, shares: Sequence[Sha
             Worker(
                 client,
                 workflows=[AgentSession, AgentCycle],
-                activities=activities_for(share.deployments, share.task_queue),
+                activities=activities_for(share.deployments, share.task_queue, segments),
                 workflow_runner=runner,
                 interceptors=[IntakeGuard()],
                 max_concurrent_workflow_tasks=max(

@@ -97,6 +97,8 @@ class AgentCycle:
         if conversation.has_stored:
             kept, pieces = conversation.changed()
             total = total.model_copy(update={"messages": [], "conversation": None, "kept": kept, "pieces": pieces})
+        elif conversation.rewritten:
+            total = total.model_copy(update={"messages": [], "conversation": conversation.messages})
         return _within_limit(total)
 
     async def _one(self, given: CycleInput, conversation: Conversation) -> CycleOutcome:
