@@ -102,7 +102,7 @@ async def _announce(client: Client, settings: WorkerSettings, shares: Sequence[S
         _say(stale)
 
 
-def _loaded(modules: Sequence[str]) -> dict[str, AgentDeployment]:
+def loaded(modules: Sequence[str]) -> dict[str, AgentDeployment]:
     """The agents, by name; before there is an event loop, which slow imports would block and /livez with it.
 
     Raises:
@@ -127,7 +127,7 @@ def main() -> None:
     logging.basicConfig(level=settings.log_level)
     code = 0
     try:
-        asyncio.run(serve(settings, _loaded(settings.agents)))
+        asyncio.run(serve(settings, loaded(settings.agents)))
     except CountersignError as error:
         _say(f"countersign worker: {error}")
         code = USAGE_ERROR
