@@ -106,8 +106,8 @@ async def lost_builds(temporal: Client, task_queue: str) -> list[LostBuild]:
             polls[version] = max(poller.last_seen, polls.get(version, poller.last_seen))
     open_cycles: dict[str, list[str]] = {}
     async for cycle in temporal.list_workflows(pinned_query(task_queue), limit=MOST_LOOKED_AT):
-        if version := cycle.typed_search_attributes.get(_VERSION):
-            open_cycles.setdefault(version, []).append(cycle.id)
+        if pinned_to := cycle.typed_search_attributes.get(_VERSION):
+            open_cycles.setdefault(pinned_to, []).append(cycle.id)
     found = []
     for version, cycles in sorted(open_cycles.items()):
         looked_at = cycles if version not in polls else cycles[:MOST_DESCRIBED]

@@ -23,7 +23,6 @@ from countersign.agent_core.wire import (
     MAX_TASK_BYTES,
     MAX_VALUE_BYTES,
     MODEL_ACTIVITY,
-    NOT_RUN,
     STEP_ACTIVITY,
     CycleInput,
     ModelCall,
@@ -210,7 +209,7 @@ def _failed_call(call: ToolCall, error: ActivityError, queue: str | None, wait: 
         # Once it has timed out, the server gives it to no worker any more. An attempt before it may have begun.
         waited = f"no worker of task queue {queue!r} took the call within {wait.total_seconds() if wait else 0:g} s"
         begun = INVOKING in cause.last_heartbeat_details
-        return ToolOutcome(kind="unknown", detail=waited if begun else f"{NOT_RUN}{waited}")
+        return ToolOutcome(kind="unknown", detail=waited, not_run=not begun)
     if isinstance(cause, ApplicationError) and cause.type == "NotFoundError":
         # Surely not started on a first attempt, but the attempt can't be seen from here.
         return ToolOutcome(kind="unknown", detail=f"no worker on this queue has the tool {call.tool!r}")
