@@ -106,6 +106,7 @@ class DurableEffects:
                 summary=f"cycle {call.cycle}",
             )
         except ActivityError as error:
+            self._pace.add(None)  # a hook may have the model asked again
             raise _named(error) from error
         self._pace.add(response.duration_s)
         self._conversation.store(sent, response.stored)
@@ -199,7 +200,7 @@ class DurableEffects:
         except ActivityError as error:
             raise _named(error) from error
         finally:
-            self._pace.add((workflow.now() - began).total_seconds())  # a step returns a value and no duration
+            self._pace.add_step((workflow.now() - began).total_seconds())
 
 
 def _failed_call(call: ToolCall, error: ActivityError, queue: str | None, wait: timedelta | None) -> ToolOutcome:
