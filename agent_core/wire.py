@@ -42,9 +42,6 @@ SEARCH_DEADLINE = "CountersignDeadline"
 INVOKING = "invoking"
 """The heartbeat that a tool's activity has recorded before it begins to run the tool."""
 
-NOT_RUN = "it has not run: "
-"""Begins the detail of an outcome "unknown" if nobody has run the call so far, and a person says what now."""
-
 WORKER_READY = "countersign worker ready: agents "
 """Begins the line on standard error with which a worker says that it serves: their names follow, then "; " and more."""
 
@@ -144,6 +141,7 @@ class Pending(Wire):
     questions: list[Question] = Field(default_factory=list)
     executions: dict[int, int] = Field(default_factory=dict, description="finished runs of each call")
     unknown: dict[int, str] = Field(default_factory=dict, description="calls that may have run, and why")
+    not_run: list[int] = Field(default_factory=list, description="those of `unknown` that surely have not run")
     remembered: JsonObject = Field(default_factory=dict, description="what handlers found out about a call, once")
     edits: dict[int, JsonObject] = Field(default_factory=dict, description="inputs from approvers, by call")
     doubted: bool = Field(default=False, description="its calls were declared unknown because of a reset")
@@ -317,8 +315,8 @@ class ToolOutcome(Wire):
 
     result         it ran; `result` holds what the model gets (error status if it raised)
     interrupt      its body asks; `ask` holds the question
-    unknown        a person must say what now: it may have run and nobody knows, or (`detail` begins with
-                   NOT_RUN) nobody has run it; `detail` says what is known
+    unknown        a person must say what now: it may have run and nobody knows, or (`not_run`) nobody has
+                   run it; `detail` says what is known
     never_started  it surely did not run; `detail` says why
     """
 
@@ -327,6 +325,7 @@ class ToolOutcome(Wire):
     error: ErrorInfo | None = None
     ask: ToolAsk | None = None
     detail: str = ""
+    not_run: bool = Field(default=False, description="of an unknown outcome: surely nobody has run it so far")
     state_set: JsonObject = Field(default_factory=dict, description="keys of agent.state that the tool wrote")
     state_deleted: list[str] = Field(default_factory=list)
     duration_s: float | None = Field(default=None, description="how long it ran, by the clock of where it ran")

@@ -5,7 +5,6 @@ people is handed to its parent, the session.
 """
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any
 
 from temporalio import workflow
@@ -125,11 +124,11 @@ class AgentCycle:
     def _goes_on(self, given: CycleInput, outcome: CycleOutcome, conversation: Conversation) -> bool:
         """True if the next cycle may share this workflow."""
         info = workflow.info()
-        lasted = workflow.now() - info.start_time
+        lasted_s = (workflow.now() - info.start_time).total_seconds()
         return (
             outcome.stop_reason == "tool_use"
             and not self._stop
-            and self._pace.allows_another(timedelta(seconds=given.handover_after_s), lasted)
+            and self._pace.allows_another(given.handover_after_s, lasted_s)
             and info.get_current_history_size() < HANDOVER_BYTES
             and conversation.unsent_bytes() < HANDOVER_OUTCOME_BYTES
         )
