@@ -78,16 +78,17 @@ async def settled(session, question: str) -> None:
 
 def test_a_session_manager_of_the_agent_is_not_touched(tmp_path, monkeypatch):
     """Looking changes nothing: what an agent keeps in-process is neither restored nor written."""
+    folder = str(tmp_path / "kept")
     (tmp_path / "kept_agents.py").write_text(
         "from countersign import Agent, ScriptedModel, durable\n"
         "from countersign.session import FileSessionManager\n"
         "@durable('kept')\n"
         "def kept():\n"
-        f"    return Agent(ScriptedModel(['hi']), session_manager=FileSessionManager('s', {str(tmp_path / 'kept')!r}))\n"
+        f"    return Agent(ScriptedModel(['hi']), session_manager=FileSessionManager('s', {folder!r}))\n"
     )
     monkeypatch.syspath_prepend(str(tmp_path))
     assert session_findings(SessionState(session_id="s", agent="kept"), load_agents(["kept_agents"])) == []
-    assert not (tmp_path / "kept").exists()
+    assert not Path(folder).exists()
 
 
 def test_a_history_from_a_file_needs_no_server():
