@@ -31,6 +31,14 @@ class AgentDeployment:
     template: Agent
     steps: dict[str, StepInfo] = field(default_factory=dict)
 
+    def fresh(self) -> Agent:
+        """A fresh agent as a worker builds it: what waits elsewhere is neither read nor written."""
+        token = on_a_worker.set(True)
+        try:
+            return self.factory()
+        finally:
+            on_a_worker.reset(token)
+
     def step(self, name: str) -> StepInfo | None:
         """A step of the loaded modules, or of the agent's handlers and its conversation manager."""
         agent = self.template

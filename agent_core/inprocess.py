@@ -26,7 +26,7 @@ from countersign.agent_core.models import Model
 from countersign.agent_core.result import AgentResult, Metrics
 from countersign.agent_core.saving import Saving
 from countersign.agent_core.session import Session, SessionState
-from countersign.agent_core.wire import CycleInput, Limits, Recovery, SessionOptions
+from countersign.agent_core.wire import Limits, Recovery, SessionOptions
 
 if TYPE_CHECKING:
     from countersign.agent_core.agent import Agent
@@ -92,13 +92,10 @@ class InProcessSession:
         found, given = tool_name(agent, name), as_json(arguments, f"the input of {name}")
         with self._alone("a direct tool call can't be made while the agent runs; wait for the end of its invocation"):
             effects = InProcessEffects(agent, None)
-            use_id = f"tooluse_{name}_{effects.now():%H%M%S%f}{next(_numbers)}"
+            use_id = f"tooluse_{name}_{effects.now():%Y%m%d%H%M%S%f}{next(_numbers)}"
             use: ToolUse = {"toolUseId": use_id, "name": found, "input": given}
-            cycle = CycleInput(
-                agent=agent.name, session_id=state.session_id, cycle=state.cycle, invocation_state=dict(given)
-            )
             try:
-                return await call_directly(agent, cycle, use, note, record, effects)
+                return await call_directly(agent, state, use, note, record, effects)
             finally:
                 state.handlers = agent.handlers_snapshot()
                 self._save()

@@ -115,12 +115,18 @@ class ToolPhase:
         return ToolPhaseEnd("cancelled" if stopped else "done", end_turn=end_turn)
 
     async def alone(self) -> None:
-        """The calls without the events of their batch, and without results in the conversation.
+        """The same without a turn: no results in the conversation, and nothing that hooks could end.
 
         Raises:
             CallbackError: If a hook or handler fails; results that are there already stay in the batch.
         """
-        await self._calls()
+        try:
+            if await self._ask_for_batch():
+                return
+            await self._calls()
+        except CallbackError as error:
+            self._pass.error = self._pass.error or error
+        await self._after_tools()
         if self._pass.error is not None:
             raise self._pass.error
 
