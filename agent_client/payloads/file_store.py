@@ -92,6 +92,8 @@ class FileStore(StorageDriver):
             if (found := hashlib.sha256(blob).hexdigest()) != digest:
                 raise ValueError(f"{_path(folder, digest)} is damaged: its SHA-256 is {found}")
             return Payload.FromString(blob)
+        if absent := [folder for folder in self._folders if not folder.is_dir()]:
+            raise OSError(f"no folder {absent[0]}; is it mounted?")
         raise FileNotFoundError(f"no file {' nor '.join(str(_path(folder, digest)) for folder in self._folders)}")
 
 
