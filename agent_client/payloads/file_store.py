@@ -74,7 +74,11 @@ class FileStore(StorageDriver):
     def _store(self, blob: bytes) -> StorageDriverClaim:
         digest = hashlib.sha256(blob).hexdigest()
         path = _path(self._folders[0], digest)
-        if path.exists() and path.stat().st_size == len(blob):
+        try:
+            whole = path.read_bytes() == blob  # a damaged one of the right size is written anew
+        except FileNotFoundError:
+            whole = False
+        if whole:
             os.utime(path)
         else:
             _write(path, blob)
