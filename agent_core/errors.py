@@ -20,6 +20,7 @@
     ├── AgentDefinitionError          an agent, a tool or a module that can't be used as given
     ├── PolicyViolationError          a hook or handler did what may only happen in a step
     └── AnswerRefused                 an answer that changes nothing; `code` says why
+    UnreadableHereError               (a ValueError too) an argument that this worker can't read, and others may
     ConcurrencyException              (a CountersignError too) the agent is already running
 
 `InterruptException` stands outside on purpose: it is control flow, not an error, and derives
@@ -154,3 +155,7 @@ class AnswerRefused(CountersignError):
     def __init__(self, code: str, message: str) -> None:
         self.code = code
         super().__init__(message)
+
+
+class UnreadableHereError(CountersignError, ValueError):
+    """An argument that this worker can't read, and another one may: it has no such key, or no such blob."""

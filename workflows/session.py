@@ -42,7 +42,7 @@ from countersign.agent_core.wire import (
     cycle_id,
 )
 from countersign.workflows.details import CYCLE_DETAILS, cycle_summary, wait_summary
-from countersign.workflows.intake import decoded
+from countersign.workflows.intake import Signals, decoded
 from countersign.workflows.publishing import Publisher
 from countersign.workflows.session_opening import opening
 from countersign.workflows.stored import payload_of
@@ -68,7 +68,7 @@ class AgentSession:
         except ApplicationError as error:
             self._fault = error
             self._session = Session(SessionState(session_id=workflow.info().workflow_id, agent="unknown"))
-        self._woken = False
+        self._woken, self._signals = False, Signals()
         self._child: workflow.ChildWorkflowHandle[Any, CycleOutcome] | None = None
         self._publisher = Publisher(self._session)
         self._updates = Updates(self._session, self._wake, self._publisher.metering.refused)
@@ -269,7 +269,7 @@ class AgentSession:
 
     def _take(self, what: str, raw: Any, use: Any) -> None:
         try:
-            use(decoded(raw))
+            use(self._signals.decoded(raw))
         except AnswerRefused as refusal:
             self._session.refused(workflow.now(), what, refusal.code, str(refusal))
         except ValueError as error:
