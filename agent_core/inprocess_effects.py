@@ -52,10 +52,12 @@ class InProcessEffects:
         """The model's answer; errors that are worth a retry get the tries that they would get durably."""
         if self._model is None:
             raise AgentDefinitionError(f"agent {self._agent.name!r} has no model; pass Agent(model=...)")
+        tools = self._agent.tool_registry
+        specs = [tool.tool_spec for name in call.tools if (tool := tools.get(name)) is not None]
         pause_s = FIRST_RETRY_S
         for attempts_left in range(MODEL_ATTEMPTS - 1, -1, -1):
             try:
-                return await answer(self._model, call, messages, self._agent.tool_registry.specs())
+                return await answer(self._model, call, messages, specs)
             except RETRYABLE as error:
                 if not attempts_left:
                     raise

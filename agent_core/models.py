@@ -43,7 +43,8 @@ class Model(ABC):
             system_prompt: The system prompt, or None.
             call: How many model calls the session made before this one.
             invocation_state: What the caller passed along with the prompt.
-            **kwargs: For later additions.
+            **kwargs: `tool_choice`, for instance {"tool": {"name": "Report"}}, if the model must call that tool; and
+                later additions.
 
         Raises:
             ModelError: A named one of `agent_core.errors`; retries belong to the driver, so the
@@ -71,14 +72,17 @@ async def answer(
         ModelUnavailableError: If it can't be reached.
         ModelError: Or whatever else the model raises.
     """
+    forced = {} if call.tool_choice is None else {"tool_choice": call.tool_choice}
+    output = [] if call.output_tool is None else [cast(ToolSpec, call.output_tool)]
     try:
         return await collect(
             model.stream(
                 as_models_take_them(messages),
-                specs,
+                [*specs, *output],
                 call.system_prompt,
                 call=call.call,
                 invocation_state=call.invocation_state,
+                **forced,
             )
         )
     except Exception as error:

@@ -64,7 +64,7 @@ class AgentCycle:
 
     @workflow.run
     async def run(self, given: dict[str, Any], *contents: Any) -> CycleOutcome:
-        """Run cycles until one ends with anything but "tool_use", or it is time to hand over.
+        """Run cycles until the turn does not go on, or it is time to hand over.
 
         Args:
             given: A `CycleInput`.
@@ -122,7 +122,7 @@ class AgentCycle:
         info = workflow.info()
         lasted = workflow.now() - info.start_time
         return (
-            outcome.stop_reason == "tool_use"
+            outcome.goes_on
             and not self._stop
             and self._pace.allows_another(timedelta(seconds=given.handover_after_s), lasted)
             and info.get_current_history_size() < HANDOVER_BYTES
@@ -157,6 +157,8 @@ def _build(name: str) -> Agent:
         built = deployment.template.tool_registry.get(tool.tool_name)
         if built is not None:
             tool.adopt(built)
+    if agent.output_tool is not None and deployment.template.output_tool is not None:
+        agent.output_tool.adopt(deployment.template.output_tool)
     return agent
 
 
@@ -220,6 +222,7 @@ def _within_limit(outcome: CycleOutcome) -> CycleOutcome:
             "kept": 0,
             "pending": None,
             "resume": None,
+            "structured_output": None,
             "audit": outcome.audit[-20:],
             "error": ErrorInfo(type=type(error).__name__, message=str(error)),
         }

@@ -48,12 +48,14 @@ class StrandsModel(Model):
     ) -> AsyncIterator[StreamEvent]:
         """See `Model.stream`."""
         began_s, counted = time.monotonic(), False
+        forced = {"tool_choice": kwargs["tool_choice"]} if "tool_choice" in kwargs else {}
         try:
             async for event in self._model.stream(
                 [_outgoing(message) for message in messages],
                 list(tool_specs) if tool_specs else None,
                 system_prompt,
                 invocation_state=dict(invocation_state or {}),
+                **forced,
             ):
                 counted = counted or "metadata" in event
                 yield _timed(_without_bytes(event), began_s)

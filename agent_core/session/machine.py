@@ -212,7 +212,7 @@ class Session:
         state.model_calls, state.failures = outcome.model_calls, 0
         for entry in outcome.audit:
             state.note(entry)
-        if outcome.stop_reason == "tool_use":
+        if outcome.goes_on:
             state.pending, state.go_on, state.resume_due = None, True, False
             self._set_status("idle", now)
         elif outcome.stop_reason == "interrupt" and outcome.pending is not None:
@@ -225,6 +225,8 @@ class Session:
                 self.fail_turn(error, now)
         else:
             self._end_turn(outcome.stop_reason, outcome.message, outcome.error, "Not run: the turn ended.", now)
+            if state.last is not None:
+                state.last.structured_output = outcome.structured_output
             if outcome.resume and not state.closing and not state.stopping:
                 state.prompts.insert(0, QueuedPrompt(messages=outcome.resume))
         if state.stopping and state.status != "running":

@@ -54,6 +54,8 @@ def rebuild(recovery: Recovery, given: CycleInput) -> Rebuilt:
         rebuilt.model_calls += 1
         if tool_uses(message):
             _take(rebuilt, Pending(origin_cycle=cycle.cycle, message=message), cycle, cycles[number + 1 :])
+        elif cycles[number + 1 :]:
+            rebuilt.messages.extend(cycles[number + 1].opened_with)  # the model was asked for its structured output
         if rebuilt.pending is not None:
             break
     return rebuilt
