@@ -23,7 +23,7 @@ from countersign.agent_core.json_values import JsonObject, check_json
 from countersign.agent_core.messages import Message
 from countersign.agent_core.tools.base import Tool
 from countersign.agent_core.tools.schema import ToolSpec
-from countersign.agent_core.wire import ToolCall, ToolOutcome
+from countersign.agent_core.wire import ModelCall, ToolCall, ToolOutcome
 
 if TYPE_CHECKING:
     from countersign.agent_core.agent import Agent
@@ -141,6 +141,15 @@ class OutputTool(Tool):
 def _watched(what: str) -> AbstractContextManager[object]:
     effects = current_effects.get()
     return nullcontext() if effects is None else effects.guard(what)
+
+
+def output_model(agent: "Agent", call: ModelCall) -> type[BaseModel] | None:
+    """The class of what a model call is forced to hand over; None if it is not, or the class is not known here."""
+    if call.tool_choice is None or call.output_tool is None:
+        return None
+    found = agent.tool_registry.get(call.output_tool["name"]) or agent.output_tool
+    known = isinstance(found, OutputTool) and found.tool_name == call.output_tool["name"]
+    return found.model if known else None
 
 
 def output_tool(agent: "Agent", model: type[BaseModel] | None, prompt: str | None) -> OutputTool | None:
