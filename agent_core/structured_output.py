@@ -148,8 +148,9 @@ def output_model(agent: "Agent", call: ModelCall) -> type[BaseModel] | None:
     if call.tool_choice is None or call.output_tool is None:
         return None
     found = agent.tool_registry.get(call.output_tool["name"]) or agent.output_tool
-    known = isinstance(found, OutputTool) and found.tool_name == call.output_tool["name"]
-    return found.model if known else None
+    if isinstance(found, OutputTool) and found.tool_name == call.output_tool["name"]:
+        return found.model
+    return None
 
 
 def output_tool(agent: "Agent", model: type[BaseModel] | None, prompt: str | None) -> OutputTool | None:
@@ -170,8 +171,8 @@ def output_tool(agent: "Agent", model: type[BaseModel] | None, prompt: str | Non
     tool = OutputTool(model, prompt or agent.structured_output_prompt)
     if agent.tool_registry.get(tool.tool_name) is not None:
         raise AgentDefinitionError(
-            f"agent {agent.name!r}: structured_output_model {tool.tool_name} is named like one of its tools, and a call "
-            "of the one could pass for the other; rename one"
+            f"agent {agent.name!r}: structured_output_model {tool.tool_name} is named like one of its tools, and a "
+            "call of the one could pass for the other; rename one"
         )
     agent.tool_registry.check(tool)
     return tool

@@ -192,9 +192,8 @@ class _Cycle:
         else:
             outcome = self._outcome("tool_use", pending.message)
         if self._context.output is not None and pending.outputs:
-            with contextlib.suppress(
-                ToolInputError
-            ):  # its class has changed while a person was asked: the turn goes on
+            # If its class has changed while a person was asked, it may not fit any more: the turn goes on.
+            with contextlib.suppress(ToolInputError):
                 first = pending.outputs[min(pending.outputs)]
                 return self._leading_to(outcome, self._context.output.value(first))
         return outcome

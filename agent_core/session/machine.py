@@ -224,9 +224,8 @@ class Session:
                 error = ErrorInfo(type="CycleFailed", message="the cycle stopped for answers and asked nothing")
                 self.fail_turn(error, now)
         else:
-            self._end_turn(outcome.stop_reason, outcome.message, outcome.error, "Not run: the turn ended.", now)
-            if state.last is not None:
-                state.last.structured_output = outcome.structured_output
+            output = outcome.structured_output
+            self._end_turn(outcome.stop_reason, outcome.message, outcome.error, "Not run: the turn ended.", now, output)
             if outcome.resume and not state.closing and not state.stopping:
                 state.prompts.insert(0, QueuedPrompt(messages=outcome.resume))
         if state.stopping and state.status != "running":
@@ -283,7 +282,13 @@ class Session:
         self._end_turn("failed", None, error, f"Not run: {error.message}", now)
 
     def _end_turn(
-        self, stop_reason: str, message: Message | None, error: ErrorInfo | None, text: str, now: datetime
+        self,
+        stop_reason: str,
+        message: Message | None,
+        error: ErrorInfo | None,
+        text: str,
+        now: datetime,
+        output: JsonObject | None = None,
     ) -> None:
         """End the turn with a valid history: each call without a result gets an error result."""
         state = self.state
@@ -297,6 +302,7 @@ class Session:
         self._note(now, "turn_ended", stop_reason=stop_reason, error=error.model_dump() if error else None)
         self._set_status("idle", now)
         state.last = self._result(stop_reason, message, error)
+        state.last.structured_output = output
 
     def _withdraw(self, now: datetime) -> None:
         for question in self.open_questions():

@@ -120,7 +120,7 @@ def test_what_a_call_wants_is_wanted_until_its_turn_ends():
 
 def test_an_answer_may_bring_the_class_again():
     """For whoever answers in another process: a class can't be stored with the session."""
-    agent = make([], acts(1)[:1] + [BILL], hooks=[ask_about_act])
+    agent = make([], [*acts(1)[:1], BILL], hooks=[ask_about_act])
     result = agent("go", structured_output_model=Trip)
     assert agent(reply(result, "y"), structured_output_model=Bill).structured_output == Bill(euros=3)
 
@@ -155,7 +155,7 @@ def test_a_validator_that_fails_in_its_own_way_tells_the_model():
 def test_a_model_that_never_does_it():
     """The caller gets the error itself, with the next step; the conversation stays valid, and goes on."""
     agent = Agent(ScriptedModel(["hello", "never", "again", TRIP]), structured_output_model=Trip)
-    with pytest.raises(StructuredOutputException, match="asked for Trip .* follows tool_choice"):
+    with pytest.raises(StructuredOutputException, match=r"asked for Trip .* follows tool_choice"):
         agent("go")
     assert valid(agent)
     assert agent("once more").structured_output == Trip(city="Delft")

@@ -31,7 +31,8 @@ def _retried(world: World, event: Any) -> None:
 
 FOUND = (
     Difference(
-        "structured-output-is-still-wanted", "`structured_output_model` of a call is gone on resume, unless passed again",
+        "structured-output-is-still-wanted",
+        "`structured_output_model` of a call is gone on resume, unless passed again",
         "the turn keeps it", "a turn may wait for days",
         Scenario("output of a call, asked in between", _asking([calls(ACT), "done", calls(GOOD)]), [["y"]],
                  call={"structured_output_model": Report}),

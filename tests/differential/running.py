@@ -186,10 +186,12 @@ _NAME = re.compile(r"(strands|countersign):human-in-the-loop")
 _DIRECT = re.compile(r"tooluse_(\w+)_\d+")
 _NO_OUTPUT = re.compile(r"StructuredOutputException: .*", re.DOTALL)
 _NO_FIT = re.compile(
-    r"[\"']?(?:Error: (?:no \w+ can be made of|the input of \w+ (?:does not fit|must be an object))|Validation failed for "
-    r"\w+\. Please fix|Unexpected error validating \w+:).*?(?=\}\] cancel=|$)",
+    r"[\"']?(?:Error: (?:no \w+ can be made of|the input of \w+ (?:does not fit|must be an object))|"
+    r"Validation failed for \w+\. Please fix|Unexpected error validating \w+:).*?(?=\}\] cancel=|$)",
     re.DOTALL,
 )
+"""What a model is told of an input that does not fit, in either side's words."""
+
 _TRUSTED = re.compile(r"hitl:trusted_tools|countersign:trusted-tools")
 
 

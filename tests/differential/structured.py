@@ -61,7 +61,8 @@ def ways() -> Iterator[Scenario]:
             yield Scenario(f"output {name}, {len(prompts)} turns", _agent(turns, structured_output_model=Report),
                            prompts=prompts)  # fmt: skip
         yield Scenario(f"output of a call {name}", _agent(script), call={"structured_output_model": Report})
-    yield Scenario("output of a call in place of the agent's", _agent(["a", calls(GOOD)], structured_output_model=Other),
+    other = _agent(["a", calls(GOOD)], structured_output_model=Other)
+    yield Scenario("output of a call in place of the agent's", other,
                    call={"structured_output_model": Report})  # fmt: skip
     yield Scenario("words of the agent", _agent(["a", calls(GOOD)], structured_output_model=Report,
                                                 structured_output_prompt="Now, please."))  # fmt: skip
