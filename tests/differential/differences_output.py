@@ -36,7 +36,7 @@ FOUND = (
         "the turn keeps it", "a turn may wait for days",
         Scenario("output of a call, asked in between", _asking([calls(ACT), "done", calls(GOOD)]), [["y"]],
                  call={"structured_output_model": Report}),
-        lambda trace: (trace.stops[-1], trace.outputs[-1]), ("end_turn", None), ("tool_use", _SHORT),
+        lambda trace: (trace.stops[-1], trace.outputs), ("end_turn", []), ("tool_use", [_SHORT]),
     ),
     Difference(
         "structured-output-beside-a-question", "what the model handed over beside a call that waits comes with the "
@@ -44,7 +44,7 @@ FOUND = (
         "it ends the turn once the call has its result", "a pause changes nothing",
         Scenario("output, and asked beside it",
                  _asking([calls(ACT, GOOD), "well", calls(FULL)], structured_output_model=Report), [["y"]]),
-        lambda trace: trace.outputs, [_SHORT, _LONG], [None, _SHORT],
+        lambda trace: trace.outputs, [_SHORT, _LONG], [_SHORT],
     ),
     Difference(
         "only-what-ran-is-retried", "`AfterToolCallEvent.retry` runs a call again whose input did not fit",

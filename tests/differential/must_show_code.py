@@ -248,7 +248,7 @@ ALL: list[Case] = [
          lambda w: agent(w, [[use(1)], "well", calls(("Report", {"title": "t"}))], hooks=[asks(w, only=[1])],
                          structured_output_model=Report), [["y"]], lambda t: (t.stops, ran(t), t.outputs, valid(t)),
          (["interrupt", "tool_use"], {"use-1 act(1)": 1},
-          [None, {"title": "t", "pages": 1, "due": None, "kind": "short"}], [])),
+          [{"title": "t", "pages": 1, "due": None, "kind": "short"}], [])),
     case("how long a tool took", timed, [], lambda t: (t.state["took use-1"], t.state["took use-2"]),
          ("float", "NoneType")),
     case("a hook that calls a tool directly", calls_directly, [],

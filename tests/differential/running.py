@@ -60,7 +60,7 @@ class Trace:
         messages: The conversation.
         seen: What the model was given, call by call.
         state: `agent.state` at the end.
-        outputs: The structured output of each stop.
+        outputs: What structured output came.
         ids: Of the open interrupts each time; never compared.
         raised: The type of each error that reached the caller, which may wrap another; never compared.
     """
@@ -101,8 +101,8 @@ async def in_process(
         if isinstance(prompt, Does):
             return str(prompt.do(agent)), []
         result = await agent.invoke_async(prompt, **({} if answers(prompt) else copy.deepcopy(scenario.call)))
-        output = result.structured_output
-        trace.outputs.append(output and (type(output).__name__, output.model_dump(mode="json")))
+        if (output := result.structured_output) is not None:
+            trace.outputs.append((type(output).__name__, output.model_dump(mode="json")))
         return result.stop_reason, list(result.interrupts or [])
 
     await play(scenario, invoke, trace)
