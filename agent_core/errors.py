@@ -10,6 +10,7 @@
     │   ├── ModelAuthenticationError
     │   └── ModelRequestError
     ├── MaxTokensReachedException     the model stopped at its token limit
+    ├── StructuredOutputException     the model did not hand over the object that was wanted of it
     ├── GuideLimitError               handlers kept guiding and the turn did not converge
     ├── RetryLimitError               hooks kept asking for retries
     ├── ToolError
@@ -93,6 +94,10 @@ class ModelRequestError(ModelError):
 
 class MaxTokensReachedException(CountersignError):
     """The model stopped at its token limit in the middle of its message."""
+
+
+class StructuredOutputException(CountersignError):
+    """The model was asked for structured output, forced to it, and gave none that fits."""
 
 
 class GuideLimitError(CountersignError):

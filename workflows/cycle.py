@@ -65,7 +65,7 @@ class AgentCycle:
 
     @workflow.run
     async def run(self, given: dict[str, Any], *contents: Any) -> CycleOutcome:
-        """Run cycles until one ends with anything but "tool_use", or it is time to hand over.
+        """Run cycles until the turn does not go on, or it is time to hand over.
 
         Args:
             given: A `CycleInput`.
@@ -126,7 +126,7 @@ class AgentCycle:
         info = workflow.info()
         lasted_s = (workflow.now() - info.start_time).total_seconds()
         return (
-            outcome.stop_reason == "tool_use"
+            outcome.goes_on
             and not self._stop
             and self._pace.allows_another(given.handover_after_s, lasted_s)
             and info.get_current_history_size() < HANDOVER_BYTES
@@ -162,6 +162,8 @@ def _build(name: str) -> Agent:
         built = deployment.template.tool_registry.get(tool.tool_name)
         if built is not None:
             tool.adopt(built)
+    if agent.output_tool is not None and deployment.template.output_tool is not None:
+        agent.output_tool.adopt(deployment.template.output_tool)
     return agent
 
 

@@ -55,6 +55,8 @@ def rebuild(recovery: Recovery, given: CycleInput) -> Rebuilt:
         rebuilt.model_calls += 1
         if tool_uses(message):
             _take(rebuilt, Pending(origin_cycle=cycle.cycle, message=message), cycle, cycles[number + 1 :])
+        elif cycles[number + 1 :]:
+            rebuilt.messages.extend(cycles[number + 1].opened_with)  # the model was asked for its structured output
         if rebuilt.pending is not None:
             break
     return rebuilt
@@ -114,7 +116,7 @@ def adopt(rebuilt: Rebuilt, state: SessionState) -> None:
     state.resume_due = True
 
 
-def doubt(pending: Pending, given: Pending, reason: str) -> list[int]:
+def doubt_lost(pending: Pending, given: Pending, reason: str) -> list[int]:
     """Mark the calls that a lost cycle may have run: all without a result whose question was not open then.
 
     Args:
@@ -130,7 +132,7 @@ def doubt(pending: Pending, given: Pending, reason: str) -> list[int]:
     found = []
     for index in range(len(tool_uses(pending.message))):
         if index not in pending.results and index not in waiting and None not in waiting:
-            pending.unknown[index] = reason
+            doubt(pending, index, reason)
             found.append(index)
     return found
 
