@@ -10,7 +10,7 @@ from countersign.agent_client.reading import SessionReader
 from countersign.agent_client.settling import settled
 from countersign.agent_client.waiting_calls import WaitingCall
 from countersign.agent_core.json_values import JsonObject
-from countersign.agent_core.wire import NOT_RUN, AuditEntry
+from countersign.agent_core.wire import AuditEntry
 
 Send: TypeAlias = Callable[[], Awaitable[None]]
 """Sends one thing to the session that is read."""
@@ -121,5 +121,5 @@ def _since_stop(audit: list[AuditEntry]) -> dict[str, list[Any]]:
 def _fate(detail: JsonObject) -> str | None:
     """The report's field for a call that has ended; None for one that asked a person, whose question is told."""
     if detail.get("outcome") == "unknown":
-        return "never_started" if str(detail.get("detail")).startswith(NOT_RUN) else "unknown"
+        return "never_started" if detail.get("not_run") else "unknown"
     return {"result": "ran_on", "never_started": "never_started"}.get(str(detail.get("outcome")))

@@ -60,11 +60,8 @@ def _started(detail: Detail) -> str:
 
 
 def _ended(detail: Detail) -> str:
-    from countersign.agent_core.wire import NOT_RUN  # late: it brings pydantic
-
-    why = str(detail.get("detail") or "")
-    if why.startswith(NOT_RUN):
-        return f"{detail.get('tool')} never started: {why.removeprefix(NOT_RUN)}"
+    if detail.get("not_run"):
+        return f"{detail.get('tool')} never started: {detail.get('detail')}"
     more = f": {detail['detail']}" if detail.get("detail") else ""
     return f"{detail.get('tool')} ended ({detail.get('outcome')}){more}"
 

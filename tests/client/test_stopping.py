@@ -63,21 +63,21 @@ async def first_that_waits(session):
 
 
 @pytest.mark.parametrize(
-    ("outcome", "detail", "field"),
+    ("outcome", "not_run", "field"),
     [
-        ("result", "", "ran_on"),
-        ("unknown", "it has not run: no worker took it", "never_started"),
-        ("never_started", "its digest differs", "never_started"),
-        ("unknown", "the call timed out", "unknown"),
-        ("interrupt", "", None),
+        ("result", False, "ran_on"),
+        ("unknown", True, "never_started"),
+        ("never_started", False, "never_started"),
+        ("unknown", False, "unknown"),
+        ("interrupt", False, None),
     ],
 )
-def test_only_a_call_with_a_result_counts_as_run(outcome, detail, field):
+def test_only_a_call_with_a_result_counts_as_run(outcome, not_run, field):
     """What never started, and what may have run, is told as that."""
     lines = [
         AuditEntry(at=f"2026-01-02T03:04:0{second}.000+00:00", event=event, cycle=1, detail=said)
         for second, (event, said) in enumerate(
-            [("stop", {}), ("tool_ended", {"tool": "pay", "outcome": outcome, "detail": detail})]
+            [("stop", {}), ("tool_ended", {"tool": "pay", "outcome": outcome, "not_run": not_run})]
         )
     ]
     assert _since_stop(lines) == {"withdrawn": [], **({field: ["pay"]} if field else {})}
