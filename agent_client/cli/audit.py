@@ -102,7 +102,9 @@ _WORDS: dict[str, Callable[[Detail], str]] = {
     "refused": lambda detail: f"refused {detail.get('what')} ({detail.get('code')}): {detail.get('reason')}",
     "expired": lambda detail: f"nobody answered {_question(detail)} in time",
     "question_withdrawn": lambda detail: f"withdrew {_question(detail)}",
-    "approval_void": lambda detail: f"approval of {detail.get('tool')} is void: it is not what was shown",
+    "approval_void": lambda detail: (
+        f"approval of {detail.get('tool')} is void: {detail.get('why') or 'it is not what was shown'}"
+    ),
     "input_final": lambda detail: f"{detail.get('tool')} will run with {_value(detail.get('input'))}",
     "call_refused": lambda detail: f"{detail.get('tool')} refused: {detail.get('text')}",
     "call_expired": lambda detail: f"{detail.get('tool')} did not run: its question expired",
