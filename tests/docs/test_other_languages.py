@@ -23,7 +23,7 @@ from countersign.agent_core.answers import REFUSAL_CODES
 ROOT = Path(__file__).parents[2]
 PROGRAMS = ROOT / "docs" / "other-languages"
 PAGE = ROOT / "docs" / "answering.md"
-MARKS = {"answer.sh": "sh", "answer.ts": "ts", "answer.go": "go", "answer.py": "python no-run"}
+MARKS = {"answer.sh": "sh", "answer.ts": "ts", "answer.go": "go", "answer.py": "python no-run", "bot.py": "python"}
 READY_S, RUN_S, INSTALL_S = 30, 120, 60
 EXACT = "application/json+no-payload-shorthand"
 NO_NETWORK = re.compile(
@@ -178,6 +178,32 @@ def test_program_gets_a_session_done(server: Server, attic: Path, program: str, 
     assert "janitor-approval" in said["accepted"] and said["again"] == said["accepted"]
     assert "end_turn" in said["result"]
     assert not (attic / "old.log").exists()
+
+
+def test_bot_answers_two_agents_on_their_own_queues(server: Server, attic: Path, tmp_path: Path):
+    """It finds both, approves the one and denies the other, and their sessions run where each agent is served."""
+    kept = tmp_path / "kept"
+    kept.mkdir()
+    (kept / "old.txt").write_text("old")
+    os.utime(kept / "old.txt", (0, 0))
+    base = f"bot-{uuid.uuid4().hex[:8]}"
+    worker = WorkerProcess(server.env["TEMPORAL_ADDRESS"], "examples.janitor", tmp_path, base, "--queue-per-agent")
+    try:
+        worker.start()
+        run = subprocess.run(
+            [sys.executable, str(PROGRAMS / "bot.py"), str(attic), str(kept)],
+            env={**server.env, "COUNTERSIGN_TASK_QUEUE": base + "-{agent}"},
+            capture_output=True,
+            text=True,
+            timeout=RUN_S,
+            check=False,
+        )
+    finally:
+        worker.kill()
+    assert run.returncode == 0, run.stdout + run.stderr
+    assert "by approve" in run.stdout and "by deny" in run.stdout
+    assert f"end_turn on {base}-janitor\n" in run.stdout and f"end_turn on {base}-janitor-batch\n" in run.stdout
+    assert not (attic / "old.log").exists() and (kept / "old.txt").exists()
 
 
 @pytest.mark.parametrize(
