@@ -72,9 +72,9 @@ async def demo() -> None:
                 say("A new worker runs. Nothing is lost.", "green")
                 result = await let_a_person_answer(handle, question)
             show_end(folder, result)
-            address = f"{server.ui_url}/namespaces/default/workflows/{handle.id}"
-            say(f"\nThe session in the Temporal UI: {address}", "bold")
-            if sys.stdin.isatty():
+            if sys.stdin.isatty():  # else the UI is gone before anybody could open it
+                address = f"{server.ui_url}/namespaces/default/workflows/{handle.id}"
+                say(f"\nThe session in the Temporal UI: {address}", "bold")
                 say("Press Enter to stop everything.")
                 await typed_line()
 
