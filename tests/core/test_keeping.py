@@ -108,7 +108,7 @@ def test_messages_without_their_state_do_not_count(tmp_path):
     """A manager that stores them one by one may die in between; the session is the one that was stored last."""
 
     class Dies(StrandsFiles):
-        def sync_agent(self, agent):
+        def sync_agent(self, agent, **kwargs):
             if len(agent.messages) > 2:
                 raise OSError("died")
             super().sync_agent(agent)
