@@ -8,7 +8,7 @@ from typing import Any
 from temporalio import activity
 
 HEARTBEAT_S = 2.5
-"""Well under the heartbeat timeouts that cycles set (10 s for tools, 30 s for models)."""
+"""Well under the heartbeat timeouts that cycles set (10 s)."""
 
 
 @contextlib.asynccontextmanager

@@ -7,6 +7,7 @@ from temporalio import activity
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client
+from temporalio.converter import DataConverter
 from temporalio.service import RPCError, RPCStatusCode
 
 from countersign.activities.segments import Segments
@@ -67,12 +68,13 @@ class HistoryActivities:
         except RPCError as error:
             if error.status != RPCStatusCode.NOT_FOUND:
                 raise
-            return Recovery(reason=reason)
+            # It was there: who asks has started it. It was deleted, or its retention is over.
+            return Recovery(reason=f"{reason}, and its history is gone", lost=True)
         cycles, segments = _Cycles(), Segments()
         for item in activities:
             if item.kind == MODEL_ACTIVITY:
                 asked = cycles.of(ModelCall.model_validate(item.argument).cycle)
-                asked.opened_with = _since_the_model_spoke(await segments.messages(item.pieces, client.data_converter))
+                asked.opened_with = await _since_the_model_spoke(item.pieces, segments, client.data_converter)
             if item.kind == MODEL_ACTIVITY and item.done:
                 call = ModelCall.model_validate(item.argument)
                 cycles.of(call.cycle).response = ModelResponse.model_validate(item.result)
@@ -87,10 +89,18 @@ class HistoryActivities:
         return Recovery(reason=reason, cycles=[cycles.found[number] for number in sorted(cycles.found)])
 
 
-def _since_the_model_spoke(messages: list[Message]) -> list[Message]:
-    """The messages after the last one of the assistant; they hold the results of its calls."""
-    last = max((place for place, message in enumerate(messages) if message["role"] == "assistant"), default=None)
-    return [] if last is None else messages[last + 1 :]
+async def _since_the_model_spoke(pieces: list[Piece], segments: Segments, converter: DataConverter) -> list[Message]:
+    """The messages after the last one of the assistant; they hold the results of its calls.
+
+    Read from the end: they are hardly ever in storage, and an old piece that can't be read does not matter here.
+    """
+    found: list[Message] = []
+    for piece in reversed(pieces):
+        for message in reversed(await segments.messages([piece], converter)):
+            if message["role"] == "assistant":
+                return found
+            found.insert(0, message)
+    return []
 
 
 def _recovered(call: ToolCall, item: _Scheduled) -> RecoveredCall:

@@ -16,9 +16,10 @@ from countersign.activities.segments import Segments
 from countersign.agent_core.conversation import unpacked
 from countersign.agent_core.deployment import AgentDeployment
 from countersign.agent_core.errors import AgentDefinitionError, ModelThrottledException, PayloadTooLargeError
-from countersign.agent_core.json_values import JsonObject, json_size
+from countersign.agent_core.json_values import JsonObject, copied, json_size
 from countersign.agent_core.messages import Message
 from countersign.agent_core.models import RETRYABLE, Model, answer
+from countersign.agent_core.structured_output import output_model
 from countersign.agent_core.wire import MODEL_ACTIVITY, ModelCall, ModelResponse
 
 RESPONSE_LIMIT_BYTES = 400_000
@@ -30,15 +31,16 @@ class ModelActivities:
 
     Args:
         deployments: The agents of this worker, by name. Their models are made here, once.
+        segments: What remembers messages in storage; a process needs one.
 
     Raises:
         AgentDefinitionError: If a model can't be made, naming its agent.
     """
 
-    def __init__(self, deployments: Mapping[str, AgentDeployment]) -> None:
+    def __init__(self, deployments: Mapping[str, AgentDeployment], segments: Segments | None = None) -> None:
         self._deployments = deployments
         self._models = {name: _made(name, deployment) for name, deployment in deployments.items()}
-        self._segments = Segments()
+        self._segments = segments or Segments()
 
     @activity.defn(name=MODEL_ACTIVITY)
     async def call_model(self, given: dict[str, Any], *arguments: list[Message] | JsonObject) -> ModelResponse:
@@ -62,22 +64,25 @@ class ModelActivities:
         pieces, converter = unpacked(arguments), _converter()
         async with heartbeats():
             conversation = await self._segments.messages(pieces, converter)
-        began = time.monotonic()
-        try:
-            async with heartbeats():
-                response = await answer(self._models[call.agent], call, conversation, specs)
-        except (Exception, SystemExit) as error:  # an exit would end the worker, and then the next one
-            # Not "from error": the chain would go into the history, and vendors' errors can hold keys.
-            raise _failure(error) from None
-        size = json_size(response.model_dump(mode="json"))
-        if size > RESPONSE_LIMIT_BYTES:
-            too_large = PayloadTooLargeError(
-                "the model's message (with the inputs of its calls)", size, RESPONSE_LIMIT_BYTES
-            )
-            raise ApplicationError(str(too_large), type="PayloadTooLargeError", non_retryable=True)
-        response.duration_s = round(time.monotonic() - began, 6)
-        response.stored = await self._segments.store(pieces, conversation, converter)
+            began = time.monotonic()
+            try:
+                # The messages are kept for other calls: the model gets copies, whatever it does with them.
+                given_away = copied(conversation)
+                response = await answer(self._models[call.agent], call, given_away, specs, output_model(agent, call))
+            except (Exception, SystemExit) as error:  # an exit would end the worker, and then the next one
+                # Not "from error": the chain would go into the history, and vendors' errors can hold keys.
+                raise _failure(error) from None
+            response.duration_s = round(time.monotonic() - began, 6)
+            _check_size(response)
+            response.stored = await self._segments.store(pieces, conversation, converter)
         return response
+
+
+def _check_size(response: ModelResponse) -> None:
+    size = json_size(response.model_dump(mode="json"))
+    if size > RESPONSE_LIMIT_BYTES:
+        error = PayloadTooLargeError("the model's message (with the inputs of its calls)", size, RESPONSE_LIMIT_BYTES)
+        raise ApplicationError(str(error), type="PayloadTooLargeError", non_retryable=True)
 
 
 def _converter() -> DataConverter:

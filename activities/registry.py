@@ -6,13 +6,14 @@ from typing import Any
 from countersign.activities.history import HistoryActivities
 from countersign.activities.model import ModelActivities
 from countersign.activities.search_attributes import SearchAttributeActivities
+from countersign.activities.segments import Segments
 from countersign.activities.step import StepActivities
 from countersign.activities.tool import ToolActivities
 from countersign.agent_core.deployment import AgentDeployment
 
 
 def activities_for(
-    deployments: Mapping[str, AgentDeployment], task_queue: str | None = None
+    deployments: Mapping[str, AgentDeployment], task_queue: str | None = None, segments: Segments | None = None
 ) -> list[Callable[..., Any]]:
     """The activities that serve these agents; one type per tool, named after it.
 
@@ -20,9 +21,10 @@ def activities_for(
         deployments: The agents, by name.
         task_queue: The queue that the worker serves: tools with another one are left to its workers. None for
             all tools.
+        segments: What remembers messages in storage, for all queues of a process.
     """
     return [
-        ModelActivities(deployments).call_model,
+        ModelActivities(deployments, segments).call_model,
         StepActivities(deployments).run_step,
         HistoryActivities().read_cycle,
         SearchAttributeActivities().existing,

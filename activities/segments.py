@@ -4,6 +4,7 @@ Storage is the data converter's: its codec and its drivers. Without drivers noth
 travels with every call.
 """
 
+import asyncio
 import base64
 import logging
 from collections import OrderedDict
@@ -20,11 +21,14 @@ from countersign.agent_core.wire import Piece, StoredRange, StoredSegment
 logger = logging.getLogger(__name__)
 
 CACHE_BYTES = 64_000_000
-"""What this process remembers of what it has read and written, as JSON."""
+"""What a process remembers of what it has read and written, as JSON, if nobody says."""
 
 
 LARGE_BYTES = 1_000_000
 """Small pieces that weigh so much together are stored once more, as one."""
+
+STORE_S = 20.0
+"""A store that takes longer is out of order: the model's answer does not wait for it."""
 
 INLINE_BYTES = 1_100
 """Messages that a codec has made smaller than this need no storage: they are their own reference."""
@@ -43,7 +47,7 @@ class Segments:
         self._cached: OrderedDict[str, tuple[list[Message], int]] = OrderedDict()
 
     async def messages(self, pieces: Sequence[Piece], converter: DataConverter) -> list[Message]:
-        """All messages of a conversation. They are shared with other calls and must not be changed.
+        """All messages of a conversation, shared with other calls: whoever gives them away copies them.
 
         Raises:
             Exception: Whatever the storage's driver raises if it can't read one.
@@ -83,7 +87,8 @@ class Segments:
         for start, count in [*_fresh(pieces), *_small(pieces)]:
             content = list(conversation[start : start + count])
             try:
-                [payload] = await converter.encode([content])
+                async with asyncio.timeout(STORE_S):
+                    [payload] = await converter.encode([content])
             except Exception as error:
                 logger.warning("%d messages stay out of storage: %s: %s", count, type(error).__name__, error)
                 return stored

@@ -5,9 +5,10 @@ and write storage; here it is known which messages a reference stands for.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-from countersign.agent_core.json_values import JsonObject
+from countersign.agent_core.json_values import JsonObject, copied, json_size
 from countersign.agent_core.messages import Message
 from countersign.agent_core.wire import Piece, StoredRange, StoredSegment
 
@@ -35,12 +36,22 @@ class Conversation:
     ) -> None:
         self.messages: list[Message] = []
         self.has_stored = False
-        self._known: dict[int, tuple[list[Message], StoredSegment | None]] = {}
+        self._known: dict[int, _Known] = {}
         inline, references = set(range(len(contents)) if unstored is None else unstored), iter(references)
         for place, content in enumerate(contents):
             self.messages.extend(content)
             self._learn(list(content), None if place in inline else next(references))
         self._given = self.pieces(self.messages)
+
+    @property
+    def rewritten(self) -> bool:
+        """True if a hook has changed a message in its place."""
+        return any(not known.is_whole() for known in self._known.values())
+
+    def unsent_bytes(self) -> int:
+        """What the session does not have yet, and is not in storage, as JSON."""
+        _, pieces = self.changed()
+        return sum(json_size(piece) for piece in pieces if not isinstance(piece, StoredSegment))
 
     def changed(self) -> tuple[int, list[Piece]]:
         """The conversation as it is now: how many of the first pieces stayed as they were, and what follows."""
@@ -65,22 +76,20 @@ class Conversation:
     def pieces(self, messages: Sequence[Message]) -> list[Piece]:
         """A list of messages as it travels.
 
-        Messages are recognised by identity. If some of them were replaced or left out, what is still whole
-        keeps its reference.
+        Messages are recognised by identity. What was replaced, left out or changed in its place is sent anew, with
+        the rest of its piece; what is still whole keeps its reference.
         """
         found: list[Piece] = []
         fresh: list[Message] = []
         place = 0
         while place < len(messages):
-            content, segment = self._known.get(id(messages[place]), ([], None))
-            count = len(content)
-            whole = 0 < count <= len(messages) - place
-            if whole and all(known is messages[place + step] for step, known in enumerate(content)):
+            known = self._known.get(id(messages[place]))
+            if known is not None and known.stands_at(messages, place):
                 if fresh:
                     found.append(fresh)
                     fresh = []
-                found.append(segment or content)
-                place += count
+                found.append(known.segment or known.content)
+                place += len(known.content)
             else:
                 fresh.append(messages[place])
                 place += 1
@@ -89,7 +98,30 @@ class Conversation:
     def _learn(self, content: list[Message], segment: StoredSegment | None) -> None:
         if content:
             self.has_stored = self.has_stored or segment is not None
-            self._known[id(content[0])] = (content, segment)  # both stay referenced: an id is not given away
+            self._known[id(content[0])] = _Known(content, copied(content), segment)
+
+
+@dataclass(frozen=True)
+class _Known:
+    """A piece, and its messages as they were when it came.
+
+    The copy shares all texts with the messages, so that comparing them costs as much as there are blocks, however
+    long these are. It also keeps the messages alive: no other object gets their ids.
+    """
+
+    content: list[Message]
+    before: list[Message]
+    segment: StoredSegment | None
+
+    def is_whole(self) -> bool:
+        """True if nobody has changed the messages."""
+        return self.content == self.before
+
+    def stands_at(self, messages: Sequence[Message], place: int) -> bool:
+        """True if these very messages stand in a list from a place on, as they were."""
+        if len(self.content) > len(messages) - place:
+            return False
+        return all(mine is messages[place + step] for step, mine in enumerate(self.content)) and self.is_whole()
 
 
 def packed(pieces: Iterable[Piece]) -> list[Any]:

@@ -93,6 +93,7 @@ def _template(name: str, factory: Callable[[], Agent]) -> Agent:
     if agent.model is None:
         raise AgentDefinitionError(f"agent {name!r} has no model; pass Agent(model=...)")
     agent.tool_registry.specs()  # built here, once, and not in a workflow
+    assert agent.output_tool is None or agent.output_tool.tool_spec  # likewise
     for handler in agent.interventions:
         try:
             handler.check_durable()

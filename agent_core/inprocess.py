@@ -17,7 +17,7 @@ import anyio.from_thread
 
 from countersign.agent_core.cycle import CycleEnd, run_cycle
 from countersign.agent_core.direct_calls import as_json, call_directly, tool_name
-from countersign.agent_core.errors import ConcurrencyException, EventLoopException
+from countersign.agent_core.errors import ConcurrencyException, EventLoopException, StructuredOutputException
 from countersign.agent_core.inprocess_effects import InProcessEffects
 from countersign.agent_core.interrupts import as_interrupt
 from countersign.agent_core.json_values import JsonObject, check_json
@@ -27,6 +27,7 @@ from countersign.agent_core.model_making import make_model
 from countersign.agent_core.models import Model
 from countersign.agent_core.result import AgentResult, Metrics
 from countersign.agent_core.session import Session, SessionState
+from countersign.agent_core.structured_output import OutputTool
 from countersign.agent_core.wire import Limits, Recovery, SessionOptions
 
 if TYPE_CHECKING:
@@ -53,6 +54,7 @@ class InProcessSession:
         self._keeper = Keeper(agent)
         self._session = self._keeper.restore(self._session)
         self._running = False
+        self._output: OutputTool | None = None
         self._made: tuple[object, Model] | None = None
 
     def run_blocking(
@@ -61,9 +63,10 @@ class InProcessSession:
         limits: JsonObject | None,
         invocation_state: JsonObject,
         cancel_signal: threading.Event | None = None,
+        output: OutputTool | None = None,
     ) -> AgentResult:
         """Run from code that is not async; in a thread of its own if a loop is running here."""
-        return _blocking(lambda: self.run(prompt, limits, invocation_state, cancel_signal))
+        return _blocking(lambda: self.run(prompt, limits, invocation_state, cancel_signal, output))
 
     async def run(
         self,
@@ -71,10 +74,12 @@ class InProcessSession:
         limits: JsonObject | None,
         invocation_state: JsonObject,
         cancel_signal: threading.Event | None = None,
+        output: OutputTool | None = None,
     ) -> AgentResult:
         """See `Agent.invoke_async`."""
         with self._alone("the agent is already running; await it, or build another one"):
-            self._take_input(prompt, limits, invocation_state)
+            if self._take_input(prompt, limits, invocation_state) or output is not None:
+                self._output = output  # what was wanted with the prompt is wanted until the turn ends
             self._agent.cancellation.begin(cancel_signal)
             return await self._keeper.kept(self._session, self._invocation())
 
@@ -104,7 +109,8 @@ class InProcessSession:
         finally:
             self._running = False
 
-    def _take_input(self, prompt: Any, limits: JsonObject | None, invocation_state: JsonObject) -> None:
+    def _take_input(self, prompt: Any, limits: JsonObject | None, invocation_state: JsonObject) -> bool:
+        """Take a prompt, or answers. True if it begins a turn."""
         state, now = self._session.state, datetime.now(UTC)
         waiting = state.pending is not None
         responses = isinstance(prompt, list) and any(isinstance(b, dict) and "interruptResponse" in b for b in prompt)
@@ -120,10 +126,10 @@ class InProcessSession:
             raise error
         self._session.expire(now)
         if waiting and prompt == []:
-            return
+            return False
         if responses:
             self._session.answer(prompt, now, "in-process")
-            return
+            return False
         check_json(invocation_state, "invocation_state")
         state.options.limits = _checked_limits(limits or {})
         state.options.invocation_state = invocation_state
@@ -131,6 +137,7 @@ class InProcessSession:
         state.agent_state = self._agent.state.get()
         self._session.replace_conversation(self._agent.messages)
         self._session.prompt(prompt, now)
+        return True
 
     async def _invocation(self) -> AgentResult:
         try:
@@ -144,7 +151,7 @@ class InProcessSession:
         while (given := self._session.next_cycle(effects.now())) is not None:
             effects.begin(given.cycle, partial(self._keeper.before_tools, self._session, given))
             try:
-                end = await run_cycle(self._agent, given, self._session.conversation(), effects)
+                end = await run_cycle(self._agent, given, self._session.conversation(), effects, self._output)
             except BaseException as error:  # cancelled, or Ctrl-C: as for a lost worker, and the turn is over
                 self._session.state.stopping = True
                 reason = f"the invocation was ended by {type(error).__name__}"
@@ -155,7 +162,7 @@ class InProcessSession:
         if end is None:
             return self._waiting()
         if end.cause is not None:
-            if isinstance(end.cause, EventLoopException):
+            if isinstance(end.cause, (EventLoopException, StructuredOutputException)):  # the caller's, as in Strands
                 raise end.cause
             raise EventLoopException(end.cause) from end.cause
         return self._result(end)
@@ -188,6 +195,7 @@ class InProcessSession:
             metrics=Metrics.of(outcome.progress),
             state=outcome.invocation_state.get("request_state", {}),
             interrupts=[as_interrupt(question) for question in self._session.open_questions()] or None,
+            structured_output=end.output,
         )
 
 

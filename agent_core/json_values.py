@@ -55,6 +55,15 @@ def check_json(value: object, what: str) -> None:
         )
 
 
+def copied(value: JsonValue) -> JsonValue:
+    """A JSON value with lists and dicts of its own; texts and numbers, which nobody can change, are shared."""
+    if isinstance(value, dict):
+        return {key: copied(part) for key, part in value.items()}
+    if isinstance(value, list):
+        return [copied(part) for part in value]
+    return value
+
+
 MAX_DEPTH = 100
 """Levels of nesting that are taken; Python's own JSON code gives up at a few hundred more."""
 

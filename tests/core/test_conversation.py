@@ -54,6 +54,14 @@ def test_a_conversation_cut_at_its_start_keeps_the_references_of_what_is_left():
     assert conversation.pieces(conversation.messages) == [conversation.messages[:1], segment(2, "b")]
 
 
+def test_a_message_that_a_hook_has_changed_in_its_place_is_sent():
+    """Redacted is redacted: what was stored before does not travel on."""
+    conversation = Conversation([messages(2, "a"), messages(2, "b")], [segment(2, "a"), segment(2, "b")], [])
+    conversation.messages[1]["content"][0]["text"] = "[redacted]"
+    assert conversation.rewritten
+    assert conversation.changed() == (0, [conversation.messages[:2], segment(2, "b")])
+
+
 def test_a_range_that_does_not_fit_is_ignored():
     """A reference for other messages than were sent would put words into the conversation."""
     conversation = Conversation([messages(2)])

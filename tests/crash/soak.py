@@ -16,7 +16,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.crash.histories import failed_tasks
+from temporalio.client import WorkflowHistory
+from temporalio.worker import Replayer
+from tests.crash.histories import failed_tasks, runs_of
 from tests.crash.processes import Worker
 from tests.crash.reference import Effects, patiently
 from tests.crash.soak_people import Soak, live, operate
@@ -24,8 +26,10 @@ from tests.crash.soak_plan import plan
 
 from countersign.agent_client import AgentClient
 from countersign.agent_client.dev_server import DevServer
+from countersign.workflows.intake import IntakeGuard
+from countersign.workflows.session import AgentSession
 
-EXAMINED_AT_ONCE = 16
+EXAMINED_AT_ONCE, EXAMINED_S = 8, 120
 FLAT = 1.3
 """The steady worker's memory may grow by this factor in the second half of the time."""
 
@@ -120,12 +124,32 @@ async def examine(soak: Soak) -> None:
         async with gate:
             session = soak.client.session(session_id)
             soak.faults += [f"{session_id}: {which}" for which in await failed_tasks(soak.client.temporal, session_id)]
-            audit = await patiently(session.audit)
+            soak.faults += [
+                f"{session_id}: can't be replayed: {which}" for which in await unreplayable(soak, session_id)
+            ]
+            try:
+                async with asyncio.timeout(EXAMINED_S):
+                    audit = await patiently(session.audit)
+            except TimeoutError:
+                soak.faults.append(f"{session_id}: its worker can't say what happened")
+                return
             answered = {str(line.detail["question"]) for line in audit if line.event == "answered"}
             sent = {question for where, question, _ in soak.acknowledged if where == session_id}
             soak.faults += [f"{session_id}: answer lost: {question}" for question in sent - answered]
 
     await asyncio.gather(*(one(plan_.session_id) for plan_ in soak.started))
+
+
+async def unreplayable(soak: Soak, session_id: str) -> list[str]:
+    """What is wrong with a session's histories: a worker that does not know it must be able to take it over."""
+    client = soak.client.temporal
+    replayer = Replayer(workflows=[AgentSession], interceptors=[IntakeGuard()], data_converter=client.data_converter)
+    found = []
+    for events in await runs_of(client, session_id):
+        result = await replayer.replay_workflow(WorkflowHistory(session_id, events), raise_on_replay_failure=False)
+        if result.replay_failure is not None:
+            found.append(str(result.replay_failure)[:300])
+    return found
 
 
 def summary(soak: Soak, crew: Crew, worked_s: float, seconds: float) -> None:

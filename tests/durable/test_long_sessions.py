@@ -1,6 +1,7 @@
 """Sessions that are far larger than what Temporal takes at once: their conversation is in external storage."""
 
 import asyncio
+from datetime import timedelta
 
 import pytest
 from temporalio.client import Client, WorkflowExecutionStatus
@@ -15,7 +16,7 @@ LONG_AGENTS = '''
 import hashlib
 
 from countersign import Agent, ScriptedModel, durable, tool
-from countersign.hooks import AfterInvocationEvent, BeforeToolCallEvent
+from countersign.hooks import AfterInvocationEvent, BeforeModelCallEvent, BeforeToolCallEvent
 from countersign.models import calls
 
 BYTES = 64_000
@@ -48,6 +49,19 @@ def every_tenth(event: BeforeToolCallEvent):
 def drop_oldest(event: AfterInvocationEvent):
     answers = [place for place, m in enumerate(event.agent.messages) if "toolResult" in m["content"][0]]
     del event.agent.messages[: answers[1] + 1]
+
+
+def redact(event: BeforeModelCallEvent):
+    event.agent.messages[0]["content"][0]["text"] = "short"
+
+
+def lengths(scene):
+    return calls(("fetch", {"number": scene.call})) if scene.call < 2 else str(len(str(scene.messages[0])))
+
+
+@durable("redacting")
+def redacting() -> Agent:
+    return Agent(name="redacting", model=ScriptedModel(lengths), tools=[fetch], hooks=[redact])
 
 
 @durable("reader")
@@ -133,6 +147,15 @@ async def test_a_hook_that_drops_old_messages_keeps_the_references_of_the_others
     result = await session.invoke("30")
     assert "read 30 documents" in str(result.message)
     assert documents(await conversation(session)) == [*range(4, 30), 28, 29]
+
+
+async def test_what_a_hook_redacts_in_its_place_does_not_reach_the_model(lab, worker):
+    """In storage or not, on every later call, and the conversation keeps it that way."""
+    client = await lab.client(worker)
+    session = await client.start("redacting", "secret " * 20_000, handover_after=timedelta(0))
+    result = await session.result()
+    assert int(result.message["content"][0]["text"]) < 100
+    assert (await conversation(session))[0]["content"] == [{"text": "short"}]
 
 
 async def test_a_client_without_the_store_gets_a_clear_error(lab, worker, monkeypatch):
