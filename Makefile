@@ -53,6 +53,8 @@ $(READY): pyproject.toml
 	  { echo "Countersign needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) -V 2>&1). Name a newer one: make PYTHON=python3.12"; exit 1; }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv || \
 	  { echo "Could not make .venv. On Debian and Ubuntu: apt install python3-venv"; exit 1; }
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[dev]'
+	@# The pip that comes with Python 3.11 gives up on sets of requirements that a newer one resolves.
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
 	@echo "installed into .venv; next: make demo, or . .venv/bin/activate for the command countersign"
 	@touch $@

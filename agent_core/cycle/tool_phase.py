@@ -27,6 +27,7 @@ from countersign.agent_core.messages import (
     results_message,
     tool_uses,
 )
+from countersign.agent_core.structured_output import OutputTool
 from countersign.agent_core.wire import ErrorInfo, Pending, ShownCall, ToolOutcome
 
 STOPPED_TEXT = "Tool execution cancelled"
@@ -115,12 +116,18 @@ class ToolPhase:
         return ToolPhaseEnd("cancelled" if stopped else "done", end_turn=end_turn)
 
     async def alone(self) -> None:
-        """The calls without the events of their batch, and without results in the conversation.
+        """The same without a turn: no results in the conversation, and nothing that hooks could end.
 
         Raises:
             CallbackError: If a hook or handler fails; results that are there already stay in the batch.
         """
-        await self._calls()
+        try:
+            if await self._ask_for_batch():
+                return
+            await self._calls()
+        except CallbackError as error:
+            self._pass.error = self._pass.error or error
+        await self._after_tools()
         if self._pass.error is not None:
             raise self._pass.error
 
@@ -290,8 +297,7 @@ class ToolPhase:
         again: list[int] = []
         failures: list[Exception] = []
 
-        async def done(position: int, outcome: ToolOutcome) -> None:
-            run = runs[position]
+        async def conclude(run: Run, outcome: ToolOutcome) -> None:
             try:
                 if await self._conclude(run, outcome):
                     again.append(run.call.index)
@@ -302,8 +308,13 @@ class ToolPhase:
             approvals = approved_by([*self._ledger.of(run.call.index), *self._ledger.of(None)])
             self._context.note("tool_started", index=run.call.index, tool=run.call.tool, digest=run.call.digest,
                                approved_by=approvals)  # fmt: skip
-        if runs:
-            await self._context.effects.call_tools([run.call for run in runs], done)
+            if isinstance(run.tool, OutputTool):
+                self._pending.outputs[run.call.index] = run.call.input
+                await conclude(run, run.tool.outcome(run.call))
+        outside = [run for run in runs if not isinstance(run.tool, OutputTool)]
+        if outside:
+            calls = [run.call for run in outside]
+            await self._context.effects.call_tools(calls, lambda place, outcome: conclude(outside[place], outcome))
         if failures:
             raise failures[0]
         return sorted(again)

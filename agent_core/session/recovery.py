@@ -55,6 +55,8 @@ def rebuild(recovery: Recovery, given: CycleInput) -> Rebuilt:
         rebuilt.model_calls += 1
         if tool_uses(message):
             _take(rebuilt, Pending(origin_cycle=cycle.cycle, message=message), cycle, cycles[number + 1 :])
+        elif cycles[number + 1 :]:
+            rebuilt.messages.extend(cycles[number + 1].opened_with)  # the model was asked for its structured output
         if rebuilt.pending is not None:
             break
     return rebuilt
@@ -112,6 +114,27 @@ def adopt(rebuilt: Rebuilt, state: SessionState) -> None:
         if used and question.scope == "core" and question.status == "answered":
             question.status = "settled"
     state.resume_due = True
+
+
+def doubt_lost(pending: Pending, given: Pending, reason: str) -> list[int]:
+    """Mark the calls that a lost cycle may have run: all without a result whose question was not open then.
+
+    Args:
+        pending: The session's batch; changed in place.
+        given: The batch as the cycle got it.
+        reason: Why nothing is known.
+
+    Returns:
+        The places of those calls.
+    """
+    asked = [question for question in given.questions if question.status == "open"]
+    waiting = {question.index for question in asked}
+    found = []
+    for index in range(len(tool_uses(pending.message))):
+        if index not in pending.results and index not in waiting and None not in waiting:
+            doubt(pending, index, reason)
+            found.append(index)
+    return found
 
 
 def results_of(pending: Pending, text: str) -> list[ToolResult]:
