@@ -122,7 +122,7 @@ def _owner(context: StorageDriverStoreContext) -> str | None:
 
 
 def _safe(name: str) -> str:
-    """A name as a file's name: percent-encoded, no dot in front; a long one is cut and ends with its digest and %cut."""
+    """A name as a file's name: percent-encoded, no dot in front. A long one is cut; its digest and "%cut" follow."""
     found = quote(name, safe="")
     if found.startswith("."):
         found = f"%2E{found[1:]}"
