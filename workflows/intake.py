@@ -103,9 +103,7 @@ class Signals:
             return decoded(raw)
         except UnreadableHereError as error:
             if replaying:
-                raise NotReadAgainError(
-                    f"a worker has taken this signal, and this one can't read it: {error}"
-                ) from error
+                raise NotReadAgainError(f"a worker has taken this signal, this one can't read it: {error}") from error
             workflow.logger.warning("a signal was refused: %s", error)
             workflow.deprecate_patch(mark)  # "deprecated": who can read it meanwhile may find the mark unasked
             raise ValueError(UNREADABLE_TEXT) from error

@@ -2,7 +2,7 @@
 
 The SDK raises for a driver's name that it does not know, and for a reference that it can't parse, before any
 driver is asked. Workflow tasks would fail on that for ever. These subclasses put a marker there; they
-override three methods of the SDK that are private, and tests/payloads/test_references.py holds them to it.
+override four methods of the SDK that are private, and tests/payloads/test_references.py holds them to it.
 """
 
 from collections.abc import Sequence

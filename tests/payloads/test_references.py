@@ -30,6 +30,7 @@ async def test_a_worker_gets_it_raw_and_a_client_an_error(name, tmp_path):
         (TolerantStorage, ExternalStorage, "_get_driver_by_name"),
         (TolerantStorage, ExternalStorage, "_decode_reference"),
         (TolerantDataConverter, DataConverter, "_decode_reference_payload_sequence"),
+        (TolerantDataConverter, DataConverter, "_external_retrieve_payload_sequence"),
     ],
 )
 def test_what_we_override_is_still_what_the_sdk_has(ours, theirs, method):

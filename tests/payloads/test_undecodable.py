@@ -3,7 +3,8 @@
 import uuid
 
 import pytest
-from temporalio.api.common.v1 import Payload
+from temporalio.api.common.v1 import Header, Payload, Payloads, WorkflowExecution
+from temporalio.api.workflowservice.v1 import SignalWorkflowExecutionRequest
 from temporalio.client import WorkflowFailureError, WorkflowUpdateFailedError
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
@@ -98,6 +99,27 @@ async def test_a_refusal_outlives_the_worker(lab, worker, client):
     assert await failed_tasks(client, session.id) == 0
     lines = [line for line in await session.audit() if line.event == "refused"]
     assert len(lines) == len(FORGED) and all("lacked the key" in str(line.detail) for line in lines)
+
+
+async def test_a_forged_trace_header_stops_nothing(lab, client, monkeypatch):
+    """With traces on, the engine reads a header of every signal; one that is no trace is left out."""
+    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://127.0.0.1:9")  # nobody is there
+    tracing = lab.worker("lab.agents", None, "--traces")
+    session = await lab.start(tracing, "per-call", f"effects={lab.effects_file} effect:a")
+    [question] = await questions(session, 1)
+    for header in (*UNDECODABLE.values(), *FORGED.values(), plain(7), plain({"traceparent": 7})):
+        await client.workflow_service.signal_workflow_execution(
+            SignalWorkflowExecutionRequest(
+                namespace=client.namespace,
+                workflow_execution=WorkflowExecution(workflow_id=session.id),
+                signal_name="respond",
+                input=Payloads(payloads=[plain({})]),
+                header=Header(fields={"_tracer-data": header}),
+            )
+        )
+    await session.answer((question.id, "y"))
+    assert (await session.result()).stop_reason == "end_turn"
+    assert await failed_tasks(client, session.id) == 0
 
 
 async def test_a_cycle_started_by_a_stranger_with_anything_fails(worker, client):
