@@ -12,11 +12,14 @@ from countersign.agent_client.ending import result_of
 from countersign.agent_client.errors import AgentRunError, ConnectionFailedError, NoWorkerError, SessionEndedError
 from countersign.agent_client.reading import FATES, SessionReader
 from countersign.agent_client.sending import backoff_s
+from countersign.agent_client.waiting_calls import WaitingCall
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.messages import Message
 from countersign.agent_core.wire import AuditEntry, Question
 
-EventKind = Literal["status", "message", "question", "answered", "withdrawn", "expired", "away", "back", "ended"]
+EventKind = Literal[
+    "status", "message", "question", "answered", "withdrawn", "expired", "call_waits", "away", "back", "ended"
+]
 
 _CHANGES_WITH = ("status", "since", "turn", "cycle", "open_questions", "queued_prompts", "ended")
 """What the status query says whenever anything has happened; while it stays, nothing else is asked."""
@@ -26,6 +29,9 @@ _STATUS = ("status", "since", "turn", "stop_reason", "error")
 
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 0.5
 _AWAY_PAUSE_S = 1.0
+_QUIET_LOOKS = 5
+"""While a session runs, and so many looks after one another show nothing new, its calls are looked at, too."""
+
 _RESULT_PATIENCE = timedelta(seconds=10)
 
 
@@ -35,7 +41,8 @@ class SessionEvent:
 
     Attributes:
         kind: "message", "question" (a `Question`), "answered", "withdrawn", "expired"; "status" (it runs,
-            waits, is idle: the last of what was seen at once); "away" (no worker or no server; it is
+            waits, is idle: the last of what was seen at once); "call_waits" (a `WaitingCall`: a tool's own queue
+            has no free worker); "away" (no worker or no server; it is
             waited for), "back"; "ended".
         detail: What there is to it, plain JSON.
     """
@@ -51,10 +58,12 @@ class SessionEvent:
 async def followed(temporal: Client, reader: SessionReader, tail: int | None) -> AsyncIterator[SessionEvent]:
     """See `SessionHandle.follow`."""
     view, away, pauses = _View(tail), False, backoff_s(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+    calls = _Calls()
     await reader.summary()  # one that never was is an error, not something to wait for
     while True:
         try:
             events, ended = await view.changes(reader)
+            events += await calls.waiting(reader, quiet=view.runs and not events)
         except (NoWorkerError, ConnectionFailedError) as error:
             if (end := await _ended_unasked(temporal, reader)) is not None:
                 yield end
@@ -91,6 +100,11 @@ class _View:
         self._questions: set[tuple[str, str]] = set()
         self._last_line: AuditEntry | None = None
 
+    @property
+    def runs(self) -> bool:
+        """True if it ran when it was looked at last."""
+        return self._seen is not None and self._seen["status"] == "running"
+
     async def changes(self, reader: SessionReader) -> tuple[list[SessionEvent], bool]:
         """What has happened since the last time, and whether the session has ended."""
         status = await reader.status()
@@ -124,6 +138,24 @@ class _View:
     def _asked(self, questions: list[Question]) -> list[SessionEvent]:
         fresh = [question for question in questions if _face(question) not in self._questions]
         return [SessionEvent("question", question.model_dump(mode="json")) for question in fresh]
+
+
+class _Calls:
+    """Which calls were told to wait for a worker of their own queue."""
+
+    def __init__(self) -> None:
+        self._told: list[WaitingCall] = []
+        self._quiet = 0
+
+    async def waiting(self, reader: SessionReader, *, quiet: bool) -> list[SessionEvent]:
+        """Those that wait and were not told yet; looked for now and then, and only while nothing else happens."""
+        self._quiet = self._quiet + 1 if quiet else 0
+        if not self._quiet or self._quiet % _QUIET_LOOKS:
+            return []
+        found = await reader.waiting_calls()
+        fresh = [call for call in found if call not in self._told]
+        self._told = found
+        return [SessionEvent("call_waits", call.as_json()) for call in fresh]
 
 
 def _face(question: Question) -> tuple[str, str]:

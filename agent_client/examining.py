@@ -101,7 +101,7 @@ async def examine(
         namespace: Else from Temporal's settings.
         profile: Of Temporal's settings file.
         queue: The task queue; with `{agent}` in it, that of each agent.
-        agents: Their names; if there are none, those that have sessions.
+        agents: Their names; those that have sessions are looked at, too.
     """
     try:
         client = await connect_temporal(address, namespace, profile)
@@ -125,9 +125,8 @@ async def examine(
     checks.append(await _attributes(client))
     if AGENT_PLACE not in queue:
         return checks + await _queue(client, queue)
-    names = sorted(
-        set(agents or [one.agent async for one in listed_sessions(client, None, LIVE_STATUSES, limit=_MOST)])
-    )
+    living = [one.agent async for one in listed_sessions(client, None, LIVE_STATUSES, limit=_MOST)]
+    names = sorted({*agents, *filter(None, living)})
     if not names:
         found = f"{queue!r} stands for a queue per agent, and no agent is known here"
         checks.append(Check("task queue", "warning", found, "name the agents' modules with --agents MODULE"))

@@ -47,7 +47,7 @@ async def trouble_at_start(
     except (TimeoutError, NoWorkerError):
         if await nobody_polls(temporal, task_queue, started_at):
             why = f"no worker of task queue {task_queue!r} took it (killed, busy, or no current build)"
-            return _waits(reader.id, task_queue, why)
+            return _waits(reader.id, task_queue, why) + await _elsewhere(temporal, reader, task_queue)
     return None
 
 

@@ -68,8 +68,8 @@ def changed(before: Mapping[str, SessionSummary], now: Mapping[str, SessionSumma
     )
 
 
-def _face(session: SessionSummary) -> tuple[str, tuple[str, ...]]:
-    return session.status, tuple(str(card.get("id")) for card in session.questions)
+def _face(session: SessionSummary) -> tuple[str, int, tuple[str, ...]]:
+    return session.status, session.open_questions, tuple(str(card.get("id")) for card in session.questions)
 
 
 async def _ended(temporal: Client, vanished: Sequence[SessionSummary]) -> list[SessionSummary]:
@@ -84,6 +84,6 @@ async def _ended(temporal: Client, vanished: Sequence[SessionSummary]) -> list[S
 async def _now(temporal: Client, session: SessionSummary) -> SessionSummary:
     """A session as it is now."""
     try:
-        return await summary_of(await described(temporal, session.session_id))
+        return await summary_of(await described(temporal, session.session_id), tolerant=True)
     except SessionNotFoundError:  # it is older than what the namespace keeps
-        return replace(session, status="closed", questions=[])
+        return replace(session, status="closed", questions=[], open_questions=0)

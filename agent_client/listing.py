@@ -12,6 +12,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from countersign.agent_client.starting import MEMO_AGENT
 from countersign.agent_client.translation import translated
+from countersign.agent_client.unreadable import READING_ERRORS, why
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.wire import MEMO_QUESTIONS, SEARCH_AGENT, SEARCH_PENDING, SEARCH_STATUS, SESSION_WORKFLOW
 
@@ -29,6 +30,7 @@ SESSION_STATUSES = (*LIVE_STATUSES, *ENDED_STATUSES)
 
 _AGENT = SearchAttributeKey.for_keyword(SEARCH_AGENT)
 _STATUS = SearchAttributeKey.for_keyword(SEARCH_STATUS)
+_PENDING = SearchAttributeKey.for_int(SEARCH_PENDING)
 _SESSIONS = f"WorkflowType = '{SESSION_WORKFLOW}' AND ExecutionStatus != 'ContinuedAsNew'"
 _PAGE = 200
 
@@ -46,6 +48,8 @@ class SessionSummary:
         started_at: When its present run began; a long session has many, one after the other.
         ended_at: When it ended; None if it has not.
         task_queue: Of its workers.
+        open_questions: How many there are.
+        unreadable: Why its questions can't be read here, for instance for want of a key; "" if they can.
     """
 
     session_id: str
@@ -55,6 +59,8 @@ class SessionSummary:
     started_at: datetime
     ended_at: datetime | None
     task_queue: str
+    open_questions: int = 0
+    unreadable: str = ""
 
     @property
     def ended(self) -> bool:
@@ -67,33 +73,48 @@ class SessionSummary:
             "session_id": self.session_id,
             "agent": self.agent,
             "status": self.status,
-            "open_questions": len(self.questions),
+            "open_questions": self.open_questions,
             "questions": self.questions,
             "started_at": self.started_at.isoformat(),
             "ended_at": self.ended_at.isoformat() if self.ended_at else None,
             "task_queue": self.task_queue,
+            "unreadable": self.unreadable or None,
         }
 
 
-async def summary_of(execution: WorkflowExecution) -> SessionSummary:
-    """One of Temporal's list, or a description, as a session."""
-    cards = await _cards_of(execution)
+async def summary_of(execution: WorkflowExecution, *, tolerant: bool = False) -> SessionSummary:
+    """One of Temporal's list, or a description, as a session.
+
+    Args:
+        execution: What Temporal says.
+        tolerant: True for a list: a memo that can't be read here does not hide what can.
+
+    Raises:
+        PayloadError, ValueError, KeyError, RuntimeError: If its memo can't be read, unless tolerant.
+    """
+    attributes = execution.typed_search_attributes
+    agent, cards, unreadable = attributes.get(_AGENT) or "", list[JsonObject](), ""
+    try:
+        agent = agent or str(await execution.memo_value(MEMO_AGENT, default=""))
+        cards = await _cards_of(execution)
+    except READING_ERRORS as error:
+        if not tolerant:
+            raise
+        unreadable = why(error)
+    count = (attributes.get(_PENDING) or 0) if unreadable else len(cards)
     word = next((word for word, status in ENDED_STATUSES.items() if status == execution.status), None)
-    live = execution.typed_search_attributes.get(_STATUS) or ("waiting" if cards else "running")
+    live = attributes.get(_STATUS) or ("waiting" if count else "running")
     return SessionSummary(
         session_id=execution.id,
-        agent=await _agent_of(execution),
+        agent=agent,
         status=word or live,
         questions=[] if word else cards,
         started_at=execution.start_time,
         ended_at=execution.close_time if word else None,
         task_queue=execution.task_queue,
+        open_questions=0 if word else count,
+        unreadable=unreadable,
     )
-
-
-async def _agent_of(execution: WorkflowExecution) -> str:
-    """The agent's name, or "" if nothing says it."""
-    return execution.typed_search_attributes.get(_AGENT) or str(await execution.memo_value(MEMO_AGENT, default=""))
 
 
 async def _cards_of(execution: WorkflowExecution) -> list[JsonObject]:
@@ -117,9 +138,9 @@ async def listed_sessions(
     async for execution in _listed(temporal, narrow, wide):
         if limit is not None and count >= limit:
             return
-        found = await summary_of(execution)
+        found = await summary_of(execution, tolerant=True)
         wanted = (agent is None or found.agent == agent) and (not statuses or found.status in statuses)
-        if wanted and (found.questions or not asking):
+        if wanted and (found.open_questions or not asking):
             count += 1
             yield found
 

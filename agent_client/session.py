@@ -1,7 +1,7 @@
 """`SessionHandle`: what client code can do with one session."""
 
 import asyncio
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from datetime import timedelta
 
 from temporalio.exceptions import TemporalError
@@ -17,6 +17,7 @@ from countersign.agent_client.settling import Outcome, next_outcome, settled
 from countersign.agent_client.starting import checked, checked_prompt
 from countersign.agent_client.stopping import StopReport, stopped
 from countersign.agent_client.translation import described, translated
+from countersign.agent_client.waiting_calls import WaitingCall
 from countersign.agent_core.wire import (
     CLOSE_UPDATE,
     INVOKE_UPDATE,
@@ -89,11 +90,15 @@ class SessionHandle(SessionAnswers):
             if ended.status != "completed":
                 raise
 
-    async def stop_and_wait(self, *, close: bool = False) -> StopReport:
+    async def stop_and_wait(
+        self, *, close: bool = False, tell: Callable[[list[WaitingCall]], None] | None = None
+    ) -> StopReport:
         """Stop the running turn gracefully, and wait until it has stopped.
 
         Args:
             close: True to end an open session too.
+            tell: Called with the tool calls that wait for a worker of their own queue, if any do: the stop takes
+                effect when one has run them, or when they have waited long enough.
 
         Returns:
             What happened; a session that has ended or stands idle is left as it is.
@@ -101,7 +106,7 @@ class SessionHandle(SessionAnswers):
         Raises:
             NoWorkerError: No worker runs; the stop is sent and takes effect when one does.
         """
-        return await stopped(self, self.stop, self.close if close else None)
+        return await stopped(self, self.stop, self.close if close else None, tell)
 
     async def terminate(self, reason: str) -> None:
         """End the session at once, as the last resort: nothing is withdrawn in order, running tools are abandoned.

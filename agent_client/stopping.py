@@ -2,12 +2,13 @@
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from countersign.agent_client.errors import NoWorkerError, SessionEndedError
 from countersign.agent_client.listing import ENDED_STATUSES, SessionSummary
 from countersign.agent_client.reading import SessionReader
 from countersign.agent_client.settling import settled
+from countersign.agent_client.waiting_calls import WaitingCall
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.wire import AuditEntry
 
@@ -26,6 +27,8 @@ class StopReport:
         stop_reason: Of the turn; "cancelled" if the stop ended it.
         withdrawn: The questions that are not asked any more: `{"id", "name"}`.
         ran_on: Tools that were running and finished first, by name.
+        never_started: Tools whose call waited for a worker of a queue of their own, and got none.
+        unknown: Tools of which nobody knows whether they ran.
     """
 
     outcome: Literal["stopped", "idle", "ended"]
@@ -34,6 +37,8 @@ class StopReport:
     stop_reason: str | None
     withdrawn: list[JsonObject] = field(default_factory=list)
     ran_on: list[str] = field(default_factory=list)
+    never_started: list[str] = field(default_factory=list)
+    unknown: list[str] = field(default_factory=list)
 
 
 def _had_ended(summary: SessionSummary) -> StopReport:
@@ -41,13 +46,16 @@ def _had_ended(summary: SessionSummary) -> StopReport:
     return StopReport("ended", summary.status, ENDED_STATUSES[summary.status].name.lower(), None)
 
 
-async def stopped(reader: SessionReader, stop: Send, close: Send | None) -> StopReport:
+async def stopped(
+    reader: SessionReader, stop: Send, close: Send | None, tell: Callable[[list[WaitingCall]], None] | None = None
+) -> StopReport:
     """See `SessionHandle.stop_and_wait`.
 
     Args:
         reader: The session.
         stop: Sends the stop.
         close: Ends the session; None to leave an open one open.
+        tell: Gets the calls that hold up the stop because they wait for a worker of their own queue, if any do.
     """
     before = await reader.summary()
     if before.ended:
@@ -56,6 +64,8 @@ async def stopped(reader: SessionReader, stop: Send, close: Send | None) -> Stop
         busy = (await reader.status())["status"] in ("running", "waiting")
         if busy:
             await stop()
+            if tell is not None and (calls := await reader.waiting_calls()):
+                tell(calls)
     except NoWorkerError as error:
         await stop()
         raise _later(error) from error
@@ -69,8 +79,8 @@ async def stopped(reader: SessionReader, stop: Send, close: Send | None) -> Stop
         raise _later(error) from error
     if not busy:
         return StopReport("idle", status["status"], status["ended"], status["stop_reason"])
-    withdrawn, ran_on = _since_stop(await reader.audit())
-    return StopReport("stopped", status["status"], status["ended"], status["stop_reason"], withdrawn, ran_on)
+    found = _since_stop(await reader.audit())
+    return StopReport("stopped", status["status"], status["ended"], status["stop_reason"], **found)
 
 
 async def terminated(reader: SessionReader, terminate: Send) -> StopReport:
@@ -92,8 +102,8 @@ def _later(error: NoWorkerError) -> NoWorkerError:
     return NoWorkerError(f"{error}. The stop is sent and takes effect then")
 
 
-def _since_stop(audit: list[AuditEntry]) -> tuple[list[JsonObject], list[str]]:
-    """Questions that were withdrawn, and tools that ended, since the last stop."""
+def _since_stop(audit: list[AuditEntry]) -> dict[str, list[Any]]:
+    """Questions that were withdrawn, and what became of tools, since the last stop; by field of the report."""
     at = max((entry.at for entry in audit if entry.event == "stop"), default=None)
     since = [entry for entry in audit if at is not None and entry.at >= at]
     withdrawn = {
@@ -101,11 +111,15 @@ def _since_stop(audit: list[AuditEntry]) -> tuple[list[JsonObject], list[str]]:
         for entry in since
         if entry.event == "question_withdrawn"
     }
-    ran_on = [
-        str(entry.detail.get("tool"))
-        for entry in since
-        if entry.event == "tool_ended"
-        and entry.detail.get("outcome") != "never_started"
-        and not entry.detail.get("not_run")
-    ]
-    return list(withdrawn.values()), ran_on
+    found: dict[str, list[Any]] = {"withdrawn": list(withdrawn.values())}
+    for entry in since:
+        if entry.event == "tool_ended" and (fate := _fate(entry.detail)) is not None:
+            found.setdefault(fate, []).append(str(entry.detail.get("tool")))
+    return found
+
+
+def _fate(detail: JsonObject) -> str | None:
+    """The report's field for a call that has ended; None for one that asked a person, whose question is told."""
+    if detail.get("outcome") == "unknown":
+        return "never_started" if detail.get("not_run") else "unknown"
+    return {"result": "ran_on", "never_started": "never_started"}.get(str(detail.get("outcome")))

@@ -19,6 +19,7 @@ from countersign.agent_core.interrupts import (
 )
 from countersign.agent_core.interventions.actions import Edit, Evaluate
 from countersign.agent_core.json_values import JsonObject, canonical_json, check_json
+from countersign.agent_core.voids import why_void
 from countersign.agent_core.wire import Pending, Question, QuestionScope, ShownCall, timestamp
 
 UNKNOWN_OUTCOME_QUESTION = "unknown-outcome"
@@ -60,6 +61,7 @@ class Ledger:
         self._now = now
         self._deadline = deadline
         self._approval_ttl = approval_ttl
+        self.void: set[str] = set()  # questions opened because an approval is void; their `fault` says why
 
     def of(self, index: int | None) -> Iterator[Question]:
         """The questions about one call, or about the batch (None)."""
@@ -80,21 +82,21 @@ class Ledger:
         Args:
             scope: Who asks.
             index: Which call it is about; None for the batch.
-            ask: Name, reason and answers.
+            ask: Name, reason, answers.
             shown: What will run if it is approved.
             fresh: True to ask again although the newest question is answered.
         """
         digest = question_digest(ask.name, ask.reason, shown)
-        last = self.latest(scope, index, ask.name)
+        last, void = self.latest(scope, index, ask.name), None
         if last is not None and last.status == "open":
             if last.digest == digest:
                 return last
             last.status = "withdrawn"
         elif last is not None and last.status == "answered" and (fresh or last.digest != digest):
+            void = why_void(last, ask.reason, digest, lapsed=self.lapsed(last))
             last.status = "settled"
         generation = 0 if last is None else last.generation + 1
-        origin = self._pending.origin_cycle
-        now = self._now()
+        origin, now = self._pending.origin_cycle, self._now()
         question = Question(
             id=question_id(self._session_id, origin, index, scope, ask.name, generation),
             name=ask.name,
@@ -108,8 +110,10 @@ class Ledger:
             origin_cycle=origin,
             index=index,
             generation=generation,
+            fault=void,
         )
         self._pending.questions.append(question)
+        self.void |= {question.id} if void else set()
         return question
 
     async def once(self, key: str, find_out: Callable[[], Awaitable[Any]]) -> Any:

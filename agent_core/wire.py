@@ -129,7 +129,10 @@ class Question(Wire):
     answer: Answer | None = None
     verdict: bool | None = None
     edited: JsonObject | None = Field(default=None, description="the input that the answer put in its place")
-    fault: str | None = Field(default=None, description="why the answer before could not be used, if it is asked again")
+    fault: str | None = Field(
+        default=None,
+        description="why it is asked again, if the answer before it can't be used or does not hold any more",
+    )
 
 
 class Pending(Wire):

@@ -28,7 +28,7 @@ def codec_server(
         typer.Option(
             metavar="URL",
             envvar="COUNTERSIGN_CODEC_UI_ORIGIN",
-            help="Where the Temporal UI is, like http://localhost:8233; repeat it for several.",
+            help="Where the Temporal UI is, like http://127.0.0.1:8233; repeat it for several.",
             show_default=False,
         ),
     ],
@@ -108,7 +108,7 @@ def _serve(check: Check, origins: list[str], host: str, port: int, open_: bool) 
 
     for origin in origins:
         if not is_origin(origin):
-            raise AccessSettingsError(f"--ui-origin {origin!r} must be like http://localhost:8233, without a path")
+            raise AccessSettingsError(f"--ui-origin {origin!r} must be like http://127.0.0.1:8233, without a path")
     serving = codec_app(data_converter(), check, origins, LOOPBACK_NAMES if open_ else ["*"])
     print(f"countersign codec endpoint: http://{host}:{port}, for {', '.join(origins)}", file=sys.stderr, flush=True)
     uvicorn.run(serving, host=host, port=port, log_level="warning", server_header=False)

@@ -45,10 +45,13 @@ def codec_app(
     Args:
         converter: With the workers' keys and stores.
         check: Who may use it.
-        origins: Pages that may use it, like "http://localhost:8233"; no other page's script gets through.
+        origins: Pages that may use it, like "http://localhost:8233", which is "http://127.0.0.1:8233" as well; no
+            other page's script gets through.
         hosts: Names under which it may be asked; "*" for any. Without a check of tokens these must be
             loopback names, or any page could reach it under a name of its own.
     """
+
+    origins = with_both_names(origins)
 
     async def decode(payloads: Payloads) -> list[Payload]:
         done: list[Payload] = []
@@ -131,6 +134,17 @@ def _why(reason: str) -> Payload:
 def _refused(status: int, message: str) -> Response:
     headers = {"WWW-Authenticate": "Bearer"} if status == 401 else None
     return JSONResponse({"message": message}, status, headers)
+
+
+def with_both_names(origins: Sequence[str]) -> list[str]:
+    """Origins, and for one of this machine also the other name of it, with the same port: browsers tell them apart."""
+    found = list(origins)
+    for origin in origins:
+        url = urlsplit(origin)
+        other = {"localhost": "127.0.0.1", "127.0.0.1": "localhost"}.get(url.hostname or "")
+        if other is not None:
+            found.append(f"{url.scheme}://{other}" + (f":{url.port}" if url.port else ""))
+    return list(dict.fromkeys(found))
 
 
 def is_origin(text: str) -> bool:

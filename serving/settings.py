@@ -18,6 +18,8 @@ class WorkerSettings(PayloadSettings):
     Every flag can also be an environment variable, for instance COUNTERSIGN_TASK_QUEUE. The
     connection (address, namespace, TLS, API key) comes from Temporal's own settings: TEMPORAL_*
     variables and profiles in its configuration file.
+
+    Example: python -m countersign.worker --agents my_agents --task-queue agents
     """
 
     model_config = SettingsConfigDict(

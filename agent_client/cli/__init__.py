@@ -20,9 +20,10 @@ from countersign.agent_client.cli.chatting import chat
 from countersign.agent_client.cli.developing import dev
 from countersign.agent_client.cli.doctor import doctor
 from countersign.agent_client.cli.listing import list_sessions
-from countersign.agent_client.cli.looking import interrupts, show
+from countersign.agent_client.cli.looking import interrupts
 from countersign.agent_client.cli.prompting import prompt
 from countersign.agent_client.cli.replay import replay
+from countersign.agent_client.cli.showing import show
 from countersign.agent_client.cli.starting import start
 from countersign.agent_client.cli.stopping import stop
 from countersign.agent_client.cli.watching import watch
@@ -72,6 +73,7 @@ def countersign(
     """AI agents whose dangerous calls wait for a person's signature.
 
     Where to connect: --address, or TEMPORAL_ADDRESS and Temporal's profiles; else localhost:7233.
+    What workers store or encrypt is read with their COUNTERSIGN_STORAGE and COUNTERSIGN_ENCRYPTION_KEYS.
     Each command explains itself with --help and an example; for programs, add --json.
     """
 

@@ -60,9 +60,10 @@ def _started(detail: Detail) -> str:
 
 
 def _ended(detail: Detail) -> str:
+    if detail.get("not_run"):
+        return f"{detail.get('tool')} never started: {detail.get('detail')}"
     more = f": {detail['detail']}" if detail.get("detail") else ""
-    surely = ", nobody has run it" if detail.get("not_run") else ""
-    return f"{detail.get('tool')} ended ({detail.get('outcome')}{surely}){more}"
+    return f"{detail.get('tool')} ended ({detail.get('outcome')}){more}"
 
 
 def _reduced(detail: Detail) -> str:
@@ -101,7 +102,9 @@ _WORDS: dict[str, Callable[[Detail], str]] = {
     "refused": lambda detail: f"refused {detail.get('what')} ({detail.get('code')}): {detail.get('reason')}",
     "expired": lambda detail: f"nobody answered {_question(detail)} in time",
     "question_withdrawn": lambda detail: f"withdrew {_question(detail)}",
-    "approval_void": lambda detail: f"approval of {detail.get('tool')} is void: it is not what was shown",
+    "approval_void": lambda detail: (
+        f"approval of {detail.get('tool')} is void: {detail.get('why') or 'it is not what was shown'}"
+    ),
     "input_final": lambda detail: f"{detail.get('tool')} will run with {_value(detail.get('input'))}",
     "call_refused": lambda detail: f"{detail.get('tool')} refused: {detail.get('text')}",
     "call_expired": lambda detail: f"{detail.get('tool')} did not run: its question expired",

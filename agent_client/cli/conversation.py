@@ -179,7 +179,7 @@ class Conversation:
             self._show(event)
             return
         elsewhere = event.kind in ("answered", "withdrawn", "expired") and event.detail["id"] in self._link.questions
-        if elsewhere or event.kind in ("away", "back"):
+        if elsewhere or event.kind in ("call_waits", "away", "back"):
             text = event_text(self._link.session.id, event, self._transcript, datetime.now(UTC))
             self._terminal.say(f"  {text}", "green" if event.kind == "back" else "yellow")
 

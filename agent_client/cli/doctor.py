@@ -27,7 +27,10 @@ def doctor(
     agents: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="MODULE", help="Also import this agent module, in a process of its own.", show_default=False
+            metavar="MODULE",
+            envvar="COUNTERSIGN_AGENTS",
+            help="Also import this agent module, in a process of its own.",
+            show_default=False,
         ),
     ] = None,
     as_json: AsJson = False,

@@ -1,12 +1,13 @@
 """The events of a followed session as a person reads them in a shell."""
 
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from countersign.agent_client.cli.audit import answer_words
 from countersign.agent_client.cli.cards import question_card
 from countersign.agent_client.cli.messages import Transcript
 from countersign.agent_client.cli.terminal import columns, styled
+from countersign.agent_client.moments import moment
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
@@ -38,11 +39,24 @@ def event_text(session: str, event: "SessionEvent", transcript: Transcript, now:
         return f"* nobody answered in time: {named}"
     if event.kind == "status":
         return f"* {styled(visible(str(detail['status'])), detail['status'])}"
+    if event.kind == "call_waits":
+        return f"* {call_waits(detail, now)}"
     if event.kind == "away":
         return f"* {visible(str(detail['message']))}; waiting"
     if event.kind == "back":
         return "* it answers again"
     return _end_text(event)
+
+
+def call_waits(call: dict[str, Any], now: datetime) -> str:
+    """That a call waits for a worker of its tool's own queue, and until when.
+
+    Args:
+        call: A `WaitingCall` as plain JSON.
+        now: The present moment.
+    """
+    until = f", until {moment(call['until'], now)}" if call.get("until") else ""
+    return visible(f"{call.get('tool')} waits on queue {call.get('task_queue')!r} for a worker{until}")
 
 
 def _end_text(event: "SessionEvent") -> str:

@@ -7,7 +7,7 @@ import typer
 
 from countersign.agent_client.cli.options import Address, Agent, AsJson, Namespace, Profile
 from countersign.agent_client.cli.running import Connection, run
-from countersign.agent_client.cli.tables import SESSION_TITLES, print_table, session_row
+from countersign.agent_client.cli.tables import SESSION_TITLES, print_table, say_what_is_unreadable, session_row
 from countersign.agent_client.cli.terminal import print_json
 from countersign.agent_client.shell import command
 
@@ -52,5 +52,6 @@ def list_sessions(
         return
     now = datetime.now(UTC)
     print_table(SESSION_TITLES, [session_row(session, now) for session in shown])
+    say_what_is_unreadable(shown)
     if len(found) > limit:
         print(f"\nthere are more; see them with: {command('list')} --limit {limit * 5}")

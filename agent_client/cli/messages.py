@@ -45,7 +45,7 @@ class Transcript:
 
     def _block(self, block: Any, indent: str, width: int | None) -> str:
         if isinstance(block.get("text"), str):
-            return visible_lines(shortened(block["text"], _TEXT_CHARS), indent, width, prose=True)
+            return self._cut(block["text"], _TEXT_CHARS, indent, width, prose=True)
         if "toolUse" in block:
             return f"{indent}calls {self._call(block['toolUse'], indent + '  ', width)}"
         if "toolResult" in block:
@@ -53,9 +53,17 @@ class Transcript:
             name = self._tools.get(str(result.get("toolUseId")), "a call")
             status = "returned" if result.get("status") == "success" else f"ended with {result.get('status')}"
             most = _BRIEF_RESULT_CHARS if self._brief else _RESULT_CHARS
-            shown = shortened("\n".join(map(_part_text, result.get("content", []))), most)
-            return f"{indent}{visible(name)} {visible(status)}\n{visible_lines(shown, indent + '  ', width)}"
+            shown = self._cut("\n".join(map(_part_text, result.get("content", []))), most, indent + "  ", width)
+            return f"{indent}{visible(name)} {visible(status)}\n{shown}"
         return f"{indent}{visible(', '.join(block))}"
+
+    def _cut(self, text: str, most_chars: int, indent: str, width: int | None, *, prose: bool = False) -> str:
+        """Foreign text behind its bar, and below it, where it can't be faked, how much of it is not shown."""
+        lines = visible_lines(text[:most_chars], indent, width, prose=prose)
+        if (more := len(text) - most_chars) <= 0:
+            return lines
+        where = "countersign show SESSION --json" if self._brief else "--json"
+        return f"{lines}\n{indent}{styled(f'… {more:,} characters more; all with {where}', 'dim')}"
 
     def _call(self, use: Any, indent: str, width: int | None) -> str:
         self._tools[str(use.get("toolUseId"))] = name = str(use.get("name"))

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from countersign.agent_client.client import AgentClient
     from countersign.agent_client.replaying import Rehearsal, Replayed
 
+_NOT_TOLD = "what hooks and handlers will decide; one that gives another reason or input asks again"
 _TITLES = ("workflow", "agent", "events", "on this code")
 
 
@@ -50,7 +51,10 @@ def replay(
     agents: Annotated[
         list[str],
         typer.Option(
-            metavar="MODULE", help="Agent module, as for a worker; may be repeated, or use commas.", show_default=False
+            metavar="MODULE",
+            envvar="COUNTERSIGN_AGENTS",
+            help="Agent module, as for a worker; may be repeated, or use commas.",
+            show_default=False,
         ),
     ],
     session: Annotated[
@@ -76,8 +80,9 @@ def replay(
     """Say what would break if the code in this folder were deployed.
 
     Replays the open sessions of a task queue, and their cycles, on this code, and looks whether it
-    still has the agents and tools that they wait for. Changes nothing and runs no tool. Exit code 1
-    if something would break.
+    still has the agents and tools that they wait for. Changes nothing and runs no tool. The hooks and
+    handlers that will judge next are not run: it can't tell what they decide. Exit code 1 if something
+    would break.
     """
     modules = [name.strip() for item in agents for name in item.split(",") if name.strip()]
     wanted = _Wanted(modules, session or [], agent, history or [], task_queue, limit)
@@ -89,7 +94,14 @@ def replay(
     breaks = any(one.breaks for one in found.replayed)
     if as_json:
         shown = [{**asdict(one), "breaks": one.breaks} for one in found.replayed]
-        print_json({"status": "breaks" if breaks else "ok", "replayed": shown, "left_out": found.left_out})
+        print_json(
+            {
+                "status": "breaks" if breaks else "ok",
+                "replayed": shown,
+                "left_out": found.left_out,
+                "not_told": _NOT_TOLD,
+            }
+        )
     else:
         _print(wanted, found)
     raise typer.Exit(FAILED if breaks else 0)
@@ -187,6 +199,7 @@ def _print(wanted: _Wanted, found: _Found) -> None:
                 print(f"  → {visible(finding.advice)}")
     broken = sum(one.breaks for one in found.replayed)
     print(f"\n{len(found.replayed)} replayed: {f'{broken} would break' if broken else 'nothing would break'}")
+    print(f"not told: {_NOT_TOLD}")
     if found.left_out:
         print(f"there are more open sessions; see them with: {command('replay')} … --limit {wanted.limit * 5}")
 

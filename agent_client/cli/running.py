@@ -120,9 +120,12 @@ def exit_code(error: Exception) -> int | None:
 
 
 def _say(error: Exception, code: int, as_json: bool) -> None:
-    reason = getattr(error, "code", None)
+    from countersign.agent_client.payloads.errors import PayloadError
+    from countersign.agent_client.unreadable import why
+
+    reason, text = getattr(error, "code", None), why(error) if isinstance(error, PayloadError) else str(error)
     if as_json:
-        shown = {"type": type(error).__name__, "code": reason, "message": str(error), "exit_code": code}
+        shown = {"type": type(error).__name__, "code": reason, "message": text, "exit_code": code}
         print(json.dumps({"error": shown}), file=sys.stderr)
     else:
-        print(visible(f"error ({reason}): {error}" if reason else f"error: {error}"), file=sys.stderr)
+        print(visible(f"error ({reason}): {text}" if reason else f"error: {text}"), file=sys.stderr)

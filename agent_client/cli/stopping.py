@@ -1,9 +1,12 @@
 """The command that stops a session."""
 
+import sys
+from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from countersign.agent_client.cli.event_text import call_waits
 from countersign.agent_client.cli.options import Address, AsJson, Namespace, Profile, Session
 from countersign.agent_client.cli.running import Connection, UsageError, run
 from countersign.agent_client.cli.terminal import print_json, styled
@@ -13,6 +16,7 @@ from countersign.agent_core.visible import visible
 if TYPE_CHECKING:
     from countersign.agent_client.client import AgentClient
     from countersign.agent_client.stopping import StopReport
+    from countersign.agent_client.waiting_calls import WaitingCall
 
 
 def stop(
@@ -32,9 +36,16 @@ def stop(
 ) -> None:
     """Stop a session's turn gracefully.
 
-    Tools that run come to their end first; open questions are withdrawn. An open session takes
+    Tools that run come to their end first, and a call that waits for a worker of its tool's own queue
+    gets one or waits its time out; open questions are withdrawn. An open session takes
     further prompts afterwards, unless --close ends it.
     """
+
+    def tell(calls: "list[WaitingCall]") -> None:
+        for call in calls:
+            print(f"{call_waits(call.as_json(), datetime.now(UTC))}; the stop takes effect then", file=sys.stderr)
+        print(f"a worker that comes before runs it; to abandon it: {command('stop', session, '--terminate')}",
+              file=sys.stderr)  # fmt: skip
 
     async def work(client: "AgentClient") -> "StopReport":
         if reason is not None and not terminate:
@@ -44,7 +55,7 @@ def stop(
         handle = client.session(session)
         if terminate:
             return await terminated(handle, lambda: handle.terminate(reason or "countersign stop --terminate"))
-        return await handle.stop_and_wait(close=close)
+        return await handle.stop_and_wait(close=close, tell=None if as_json else tell)
 
     report = run(Connection(address, namespace, profile), as_json, work, "waiting until it has stopped …")
     if as_json:
@@ -62,6 +73,8 @@ def _plain(session: str, report: "StopReport") -> dict[str, Any]:
         "stop_reason": report.stop_reason,
         "withdrawn": report.withdrawn,
         "ran_on": report.ran_on,
+        "never_started": report.never_started,
+        "unknown": report.unknown,
     }
 
 
@@ -78,6 +91,8 @@ def _told(session: str, report: "StopReport", terminated: bool) -> list[str]:
         lines = [f"session {name} was done before the stop took hold ({visible(report.stop_reason)})"]
     lines += [f"  withdrawn: {visible(str(item['name']))} ({visible(str(item['id']))})" for item in report.withdrawn]
     lines += [f"  ran to its end: {visible(tool)}" for tool in report.ran_on]
+    lines += [f"  never started: {visible(tool)}, which no worker took in time" for tool in report.never_started]
+    lines += [f"  may have run, nobody knows: {visible(tool)}" for tool in report.unknown]
     if terminated and not report.withdrawn:
         lines.append("  a tool that was running may have finished; nobody recorded it")
     lines.append(f"  now: {styled(visible(report.status), report.status)}")

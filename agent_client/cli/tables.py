@@ -1,7 +1,7 @@
 """Tables of sessions and of questions; ids are never cut, colours vanish in pipes and with NO_COLOR."""
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -69,22 +69,39 @@ SESSION_TITLES = ("session", "agent", "status", "open questions", "started", "en
 
 def session_row(session: "SessionSummary", now: datetime) -> list[Cell]:
     """A session as a row."""
-    names = ", ".join(str(card.get("name")) for card in session.questions)
+    names = questions_in_short(session)
     return [
         (session.session_id, ""),
         (session.agent or "?", ""),
         (session.status, session.status),
-        (f"{len(session.questions)}: {names}" if names else "", ""),
+        (f"{session.open_questions}: {names}" if names else "", ""),
         (distance(session.started_at, now), "dim"),
         (distance(session.ended_at, now) if session.ended_at else "", "dim"),
     ]
+
+
+def questions_in_short(session: "SessionSummary") -> str:
+    """The names of a session's questions; why they can't be read, if so; "" if there are none."""
+    if session.unreadable and not session.ended:
+        from countersign.agent_client.unreadable import in_short
+
+        return f"unreadable, {in_short(session.unreadable)}"
+    return ", ".join(str(card.get("name")) for card in session.questions)
+
+
+def say_what_is_unreadable(sessions: "Iterable[SessionSummary]") -> None:
+    """On standard error, each reason why some can't be read here, once."""
+    for reason in dict.fromkeys(session.unreadable for session in sessions if session.unreadable):
+        print(visible(f"not all can be read here: {reason}"), file=sys.stderr)
 
 
 QUESTION_TITLES = ("session", "question", "would run", "asked", "deadline", "id")
 
 
 def question_rows(session: "SessionSummary", now: datetime) -> list[list[Cell]]:
-    """A session's open questions as rows."""
+    """A session's open questions as rows; one row if they can't be read."""
+    if session.unreadable:
+        return [[(session.session_id, ""), (questions_in_short(session), "waiting"), *[("", "")] * 4]]
     return [
         [
             (session.session_id, ""),

@@ -10,7 +10,7 @@ from countersign.agent_client.cli.event_text import event_text
 from countersign.agent_client.cli.messages import Transcript
 from countersign.agent_client.cli.options import Address, Agent, Namespace, Profile, SessionOrAll
 from countersign.agent_client.cli.running import FAILED, Connection, UsageError, run
-from countersign.agent_client.cli.tables import SESSION_TITLES, console, session_row, table
+from countersign.agent_client.cli.tables import SESSION_TITLES, console, questions_in_short, session_row, table
 from countersign.agent_client.cli.terminal import print_json_line, styled
 from countersign.agent_client.shell import command
 from countersign.agent_core.visible import visible
@@ -41,7 +41,8 @@ def watch(
     """Watch what runs and waits, or follow one SESSION.
 
     A session's messages, questions and answers are shown as they come, to its end. Leaves with 0 then,
-    with 1 if it failed, and with 130 on Ctrl-C. A worker that is away is waited for.
+    with 1 if it failed, and with 130 on Ctrl-C. A worker that is away is waited for. Long texts
+    and results are cut; --json has all.
     """
     connection = Connection(address, namespace, profile)
 
@@ -94,7 +95,7 @@ async def _fleet(client: "AgentClient", agent: str | None, as_json: bool) -> Non
 
 
 def _change_line(session: "SessionSummary") -> str:
-    names = ", ".join(visible(str(card.get("name"))) for card in session.questions)
+    names = visible(questions_in_short(session))
     asks = f": {names}" if names else ""
     return (
         f"{datetime.now(UTC):%H:%M:%S} {visible(session.session_id)} ({visible(session.agent or '?')}) "

@@ -269,7 +269,6 @@ class Decider:
             if not signed(q, shown)
         ]
         if stale:
-            self._context.note("approval_void", tool=shown.tool, questions=[q.name for q in stale])
             return Asked(stale)
         return self._batch_gate(index, use, shown) or self._run(index, use, shown)
 

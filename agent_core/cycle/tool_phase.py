@@ -28,7 +28,7 @@ from countersign.agent_core.messages import (
     tool_uses,
 )
 from countersign.agent_core.structured_output import OutputTool
-from countersign.agent_core.wire import ErrorInfo, Pending, ShownCall, ToolOutcome
+from countersign.agent_core.wire import ErrorInfo, Pending, Question, ShownCall, ToolOutcome
 
 STOPPED_TEXT = "Tool execution cancelled"
 
@@ -195,7 +195,7 @@ class ToolPhase:
             # As for a single call: the batch hooks run again on resume and must not count twice.
             self._context.agent.restore_handlers(before)
             for ask in asking.asked:
-                self._note_asked(self._ledger.open("batch", None, ask, [call for call, _ in shown], fresh=True).id, ask)
+                self._note_asked(self._ledger.open("batch", None, ask, [call for call, _ in shown], fresh=True))
             return True
         self._ledger.withdraw_unasked("batch", None, set())
         self._decider.batch_gone = asking.unasked()
@@ -262,15 +262,18 @@ class ToolPhase:
             # The handlers will be asked again on resume; they must not count this call twice.
             self._context.agent.restore_handlers(before)
             for question in decision.questions:
-                self._note_asked(question.id, Ask(question.name, question.reason, None))
+                self._note_asked(question)
         else:
             self._finish(index, await self._after_refusal(index, decision))
 
-    def _note_asked(self, question: str, ask: Ask) -> None:
-        if question in self._noted:  # asked before, and still open: one line in the audit trail is enough
+    def _note_asked(self, question: Question) -> None:
+        if question.id in self._noted:  # asked before, and still open: one line in the audit trail is enough
             return
-        self._noted.add(question)
-        self._context.note("question_asked", question=question, name=ask.name)
+        self._noted.add(question.id)
+        if question.id in self._ledger.void:
+            tools = ", ".join(dict.fromkeys(call.tool for call in question.calls))
+            self._context.note("approval_void", tool=tools, questions=[question.name], why=question.fault)
+        self._context.note("question_asked", question=question.id, name=question.name)
 
     async def _after_refusal(self, index: int, refused: Refused) -> ToolResult:
         result, runs = refused.result, self._pending.executions.get(index, 0)
@@ -330,7 +333,7 @@ class ToolPhase:
             ask = Ask(outcome.ask.name, outcome.ask.reason, outcome.ask.answers)
             shown = ShownCall(index=index, tool_use_id=use_id, tool=run.call.tool, input=run.call.input,
                               input_schema=run.tool.tool_spec["inputSchema"]["json"])  # fmt: skip
-            self._note_asked(self._ledger.open("tool", index, ask, [shown], fresh=True).id, ask)
+            self._note_asked(self._ledger.open("tool", index, ask, [shown], fresh=True))
             return False
         if outcome.kind == "unknown":
             doubt(self._pending, index, outcome.detail, not_run=outcome.not_run)

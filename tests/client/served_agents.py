@@ -1,6 +1,7 @@
 """Agents for the client's tests: they do what their prompt says, and delete only after asking."""
 
 import time
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +34,12 @@ def hold(until: str) -> str:
     return "held"
 
 
+@tool(queue="nobody-serves-this", queue_timeout=timedelta(seconds=6))
+def elsewhere() -> str:
+    """Wait for a worker that never comes."""
+    return "ran"
+
+
 class Asking(HookProvider):
     """Asks about each call of delete, with words of its own."""
 
@@ -50,7 +57,10 @@ class Asking(HookProvider):
 
 
 def script(scene: Scene) -> Any:
-    """ "delete a b" asks for two calls, "hold x" runs until x is there, "fail" fails, and anything else is echoed."""
+    """ "delete a b" asks for two calls, "hold x" runs until x is there, "elsewhere" waits, "fail" fails.
+
+    Anything else is echoed.
+    """
     if any("toolResult" in block for block in scene.messages[-1]["content"]):
         results = [block["toolResult"] for block in scene.messages[-1]["content"]]
         return "; ".join(result["content"][0]["text"] for result in results)
@@ -59,6 +69,8 @@ def script(scene: Scene) -> Any:
         return calls(*(("delete", {"path": word}) for word in words))
     if verb == "hold":
         return calls(*(("hold", {"until": word}) for word in words))
+    if verb == "elsewhere":
+        return calls(("elsewhere", {}))
     if verb == "fail":
         return ModelRequestError("the model refused it")
     return f"you said: {scene.prompt}"
@@ -67,7 +79,7 @@ def script(scene: Scene) -> Any:
 @durable("asker")
 def asker() -> Agent:
     """Asks through a hook, with answers of its own."""
-    return Agent(name="asker", model=ScriptedModel(script), tools=[delete, hold], hooks=[Asking()])
+    return Agent(name="asker", model=ScriptedModel(script), tools=[delete, hold, elsewhere], hooks=[Asking()])
 
 
 @durable("truster")

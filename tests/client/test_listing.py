@@ -1,16 +1,22 @@
 """Listing sessions: from Temporal's list alone, with or without search attributes, never through a worker."""
 
 import asyncio
+import base64
 import json
 import uuid
 from datetime import timedelta
 
 import pytest
 from temporalio.api.workflowservice.v1 import RegisterNamespaceRequest
+from temporalio.client import Client
+from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
 from tests.client.conftest import start_bare
+from tests.client.test_no_worker import CARD
 from tests.client.test_sessions import SOON
 
 from countersign.agent_client import AgentClient, ClientError
+from countersign.agent_client.payloads import PayloadSettings, data_converter
+from countersign.agent_client.starting import MEMO_AGENT
 from countersign.agent_core.wire import MEMO_QUESTIONS
 
 
@@ -114,3 +120,41 @@ async def test_a_question_from_outside_cannot_steer_the_terminal(unserved, shell
     assert "\u202e" not in shown
     assert "rm\\u001b[1A" in shown
     await unserved.session(name).terminate("test")
+
+
+@pytest.fixture
+def keys(tmp_path):
+    """A file with the key k1, which this process does not use by itself."""
+    path = tmp_path / "keys"
+    path.write_text(f"k1 {base64.b64encode(bytes(range(32))).decode()}\n")
+    return path
+
+
+async def test_a_session_that_cannot_be_read_hides_no_other(temporal_server, unserved, shell, keys):
+    """Without its key it is listed as unreadable with the key's id, and with what the search attributes say."""
+    sealed = data_converter(PayloadSettings(encryption_keys=keys))
+    temporal = await Client.connect(temporal_server, data_converter=sealed)
+    agent, session_id = f"agent-{uuid.uuid4().hex[:8]}", f"sealed-{uuid.uuid4().hex[:8]}"
+    attributes = TypedSearchAttributes([
+        SearchAttributePair(SearchAttributeKey.for_keyword("CountersignAgent"), agent),
+        SearchAttributePair(SearchAttributeKey.for_keyword("CountersignStatus"), "waiting"),
+        SearchAttributePair(SearchAttributeKey.for_int("CountersignPending"), 2),
+    ])  # fmt: skip
+    await temporal.start_workflow(
+        "AgentSession", {}, id=session_id, task_queue=unserved.task_queue, memo={MEMO_QUESTIONS: [{"id": "int-1"}]},
+        search_attributes=attributes,
+    )  # fmt: skip
+    plain = await start_bare(unserved.temporal, unserved.task_queue, {MEMO_QUESTIONS: [CARD], MEMO_AGENT: agent})
+    found = await listed(unserved, agent, lambda found: len(found) == 2)
+    assert (found[session_id].status, found[session_id].open_questions) == ("waiting", 2)
+    assert found[plain].questions == [CARD]
+    for words in (("list", "--agent", agent), ("interrupts", "--agent", agent)):
+        got = await shell(*words)
+        assert "unreadable, encrypted with key 'k1'" in got.stdout and plain in got.stdout
+        assert "COUNTERSIGN_ENCRYPTION_KEYS" in got.stderr and "tried again" not in got.stderr
+        told = {item["session_id"]: item for item in json.loads((await shell(*words, "--json")).stdout)}
+        assert "'k1'" in told[session_id]["unreadable"] and told[plain]["unreadable"] is None
+    said = (await shell("show", session_id, code=1)).stderr
+    assert "COUNTERSIGN_ENCRYPTION_KEYS" in said and "tried again" not in said
+    for name in (session_id, plain):
+        await temporal.get_workflow_handle(name).terminate("test")

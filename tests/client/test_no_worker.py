@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import uuid
 from datetime import UTC, datetime
 
 import pytest
@@ -146,6 +147,45 @@ async def test_a_start_without_a_worker_succeeds_and_says_so(unserved, shell):
     assert got.stdout.count("\n") == 1
     assert f"no worker polls task queue '{unserved.task_queue}'" in got.stderr
     await unserved.session(got.stdout.strip()).terminate("test")
+
+
+async def test_a_start_on_the_queue_that_workers_have_left_names_the_agents_own(unserved, shell):
+    """Although the server still lists those who polled it a moment ago."""
+    queue, temporal = unserved.task_queue, unserved.temporal
+    async with serving(temporal, queue):
+        await until_polled(temporal, queue)
+    async with serving(temporal, f"{queue}-asker"):
+        await until_polled(temporal, f"{queue}-asker")
+        assert not await nobody_polls(temporal, queue)
+        async with asyncio.timeout(30):  # who polled less than two seconds ago may be there still
+            while "took it" not in (got := await shell("start", "asker", "hello", "--task-queue", queue)).stderr:
+                await unserved.session(got.stdout.strip()).terminate("test")
+    assert f"start it with --task-queue '{queue}-{{agent}}'" in got.stderr
+    await unserved.session(got.stdout.strip()).terminate("test")
+
+
+async def test_doctor_looks_at_the_queue_of_each_agent_that_has_sessions(unserved, shell):
+    """Not only of those whose modules are named."""
+    agent = f"agent-{uuid.uuid4().hex[:8]}"
+    session = await unserved.start(agent, "hello", task_queue="fleet-{agent}")
+    words = ("doctor", "--task-queue", "fleet-{agent}", "--agents", "tests.client.served_agents")
+    async with asyncio.timeout(30):
+        while f"'fleet-{agent}'" not in (told := (await shell(*words, code=1)).stdout):
+            await asyncio.sleep(0.1)
+    assert "'fleet-asker'" in told
+    await session.terminate("test")
+
+
+def serving(temporal, queue):
+    """A worker that polls a queue."""
+    return Worker(temporal, task_queue=queue, workflows=[Broken], workflow_runner=UnsandboxedWorkflowRunner())
+
+
+async def until_polled(temporal, queue):
+    """Wait until the server knows who polls a queue."""
+    async with asyncio.timeout(30):
+        while await nobody_polls(temporal, queue):
+            await asyncio.sleep(0.05)
 
 
 async def test_a_program_finds_the_warning_in_what_it_parses(unserved, shell):

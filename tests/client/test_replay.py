@@ -98,6 +98,20 @@ def test_a_history_from_a_file_needs_no_server():
     assert (code, [one["workflow_id"] for one in found["replayed"]]) == (0, ["recorded-twice"])
 
 
+def test_modules_come_from_the_environment_as_for_a_worker_and_hooks_are_said_not_to_be_heard():
+    """What a replay can't tell stands in its output, for people and for programs."""
+    history = next((ROOT / "tests" / "replay" / "histories").rglob("twice.json"))
+    command = [sys.executable, "-c", "from countersign.agent_client.cli import main; main()", "replay"]
+    environment = {**os.environ, "COUNTERSIGN_AGENTS": "tests.replay.agents"}
+    for words in ([], ["--json"]):
+        done = subprocess.run(
+            [*command, "--history", str(history), *words], cwd=ROOT, env=environment, capture_output=True, text=True,
+            timeout=120, check=False,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert "what hooks and handlers will decide" in done.stdout
+
+
 async def test_open_sessions_of_a_queue_and_their_cycles_are_fetched(lab):
     """A cycle that runs is replayed under the new policy; what differs is named with the line that does it."""
     lab.package("shop", agents=SHOP + agent("shop") + agent("quick", hooks="Counts()"))

@@ -7,6 +7,8 @@ import pytest
 from tests.client.test_sessions import SOON
 
 from countersign.agent_client import SessionNotFoundError
+from countersign.agent_client.stopping import _since_stop
+from countersign.agent_core.wire import AuditEntry
 
 
 async def test_a_stop_withdraws_questions_and_leaves_an_open_session_idle(served, shell):
@@ -33,6 +35,52 @@ async def test_a_stop_waits_for_the_tools_that_run(served, tmp_path):
     report = await asyncio.wait_for(stopping, 30)
     assert (report.outcome, report.stop_reason, report.ran_on) == ("stopped", "cancelled", ["hold"])
     assert report.ended == "completed"
+
+
+async def test_a_call_that_waits_for_its_queue_is_told_at_once_and_is_not_said_to_have_run(served, shell):
+    """By watch, show and stop, with the queue and until when; after the stop it has never started."""
+    session = await served.start("asker", "elsewhere")
+    watching = asyncio.ensure_future(first_that_waits(session))
+    call = (await asyncio.wait_for(watching, 30)).detail
+    assert call["tool"] == "elsewhere" and call["until"] > call["since"]
+    waits = f"elsewhere waits on queue '{call['task_queue']}' for a worker, until "
+    assert waits in (await shell("show", session.id)).stdout
+    got = await shell("stop", session.id)
+    assert waits in got.stderr and "--terminate" in got.stderr
+    assert "never started: elsewhere" in got.stdout
+    assert "ran to its end" not in got.stdout
+    assert "elsewhere never started: no worker of task queue" in (await shell("show", session.id)).stdout
+    again = json.loads((await shell("show", session.id, "--json")).stdout)
+    assert again["waiting_calls"] == []
+
+
+async def first_that_waits(session):
+    """The first event about a call that waits for a worker of its own queue."""
+    async for event in session.follow():
+        if event.kind == "call_waits":
+            return event
+    raise AssertionError("no call waited")
+
+
+@pytest.mark.parametrize(
+    ("outcome", "not_run", "field"),
+    [
+        ("result", False, "ran_on"),
+        ("unknown", True, "never_started"),
+        ("never_started", False, "never_started"),
+        ("unknown", False, "unknown"),
+        ("interrupt", False, None),
+    ],
+)
+def test_only_a_call_with_a_result_counts_as_run(outcome, not_run, field):
+    """What never started, and what may have run, is told as that."""
+    lines = [
+        AuditEntry(at=f"2026-01-02T03:04:0{second}.000+00:00", event=event, cycle=1, detail=said)
+        for second, (event, said) in enumerate(
+            [("stop", {}), ("tool_ended", {"tool": "pay", "outcome": outcome, "not_run": not_run})]
+        )
+    ]
+    assert _since_stop(lines) == {"withdrawn": [], **({field: ["pay"]} if field else {})}
 
 
 async def until_tool_runs(client, session):

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from countersign.agent_client.cli.messages import Transcript
 from countersign.agent_client.cli.terminal import visible_json, visible_lines
 from countersign.agent_client.shell import command
 from countersign.agent_core.visible import visible
@@ -37,6 +38,17 @@ def test_every_line_of_foreign_text_stands_behind_a_bar():
     """A model can't write a line that looks like this command's own."""
     shown = visible_lines("done\n$ countersign approve --all\r> yes")
     assert all(line.startswith("  │ ") for line in shown.split("\n"))
+
+
+@pytest.mark.parametrize(("brief", "most", "where"), [(False, 4_000, "--json"), (True, 500, "show SESSION --json")])
+def test_what_is_cut_is_counted_and_can_be_had(brief, most, where):
+    """Below the bar, so that no result can claim it."""
+    result = {"toolUseId": "1", "status": "success", "content": [{"text": "x" * 60_000}]}
+    last = Transcript(brief=brief).text("user", [{"toolResult": result}]).split("\n")[-1]
+    assert last.strip().startswith(f"… {60_000 - most:,} characters more; all with ")
+    assert last.endswith(where)
+    exact = {**result, "content": [{"text": "x" * most}]}
+    assert "…" not in Transcript(brief=brief).text("user", [{"toolResult": exact}])
 
 
 def test_json_types_can_be_told_apart():

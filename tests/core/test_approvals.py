@@ -56,6 +56,7 @@ def test_an_approval_is_void_when_the_input_changes_afterwards():
     second = agent(reply(first, "y"))
     assert second.stop_reason == "interrupt"
     assert second.interrupts[0].id != first.interrupts[0].id
+    assert questions(agent)[-1].fault == "what would run changed since it was approved by somebody"
     assert log == []
     agent(reply(second, "y"))
     assert log == [6]
@@ -70,11 +71,17 @@ def by_reason(reasons):
 
 
 def test_an_approval_is_void_when_the_reason_changes():
-    """An approval holds for the reason that was shown."""
+    """An approval holds for the reason that was shown; the question that follows says so, and so does the audit."""
     log = []
     agent = make(log, acts(1), hooks=[by_reason(iter(["low risk", "high risk", "high risk"]))])
-    second = agent(reply(agent("go"), "y"))
+    first = agent("go")
+    assert questions(agent)[0].fault is None
+    second = agent(reply(first, "y"))
     assert [i.reason for i in second.interrupts] == ["high risk"]
+    why = questions(agent)[-1].fault
+    assert why == "the reason changed since it was approved by somebody"
+    noted = [entry.detail for entry in agent._here()._session.state.audit if entry.event == "approval_void"]
+    assert noted == [{"tool": "act", "questions": ["ok?"], "why": why}]
     agent(reply(second, "y"))
     assert log == [1]
 

@@ -18,6 +18,12 @@ from countersign.agent_ops.access import AccessSettingsError, anybody, bearer_to
 from countersign.agent_ops.codec_app import LARGEST_BYTES, UNREADABLE_KEY, codec_app
 
 UI, TOKEN = "http://localhost:8233", "0123456789abcdef0123456789abcdef"
+ORIGINS = (
+    (UI, True), ("http://127.0.0.1:8233", True), ("http://127.0.0.1:8234", False), ("https://127.0.0.1:8233", False),
+    ("http://evil.example", False), ("null", False),
+)  # fmt: skip
+"""Pages, and whether they get an answer; `dev` names the UI by its address, people by its name."""
+
 BEARER = {"Authorization": f"Bearer {TOKEN}"}
 SECRET = "the secret " + os.urandom(20_000).hex()
 
@@ -114,7 +120,7 @@ async def test_only_known_tokens_get_in(settings, tokens, headers, status):
 async def test_only_the_ui_s_pages_may_ask(settings):
     """Its preflight is answered, and its requests; another page's are refused and not even readable to it."""
     async with asking(settings) as http:
-        for origin, let_in in ((UI, True), ("http://evil.example", False), ("null", False)):
+        for origin, let_in in ORIGINS:
             wish = {"Origin": origin, "Access-Control-Request-Method": "POST"}
             wish["Access-Control-Request-Headers"] = "content-type,x-namespace,authorization"
             preflight = await http.options("/decode", headers=wish)

@@ -1,0 +1,141 @@
+"""The command that shows a session: status, conversation, audit trail, questions."""
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+from countersign.agent_client.cli.audit import audit_line
+from countersign.agent_client.cli.event_text import call_waits
+from countersign.agent_client.cli.looking import Short, print_questions, print_short_cards, warn_of_short
+from countersign.agent_client.cli.messages import Transcript
+from countersign.agent_client.cli.options import Address, AsJson, Namespace, Profile, Session
+from countersign.agent_client.cli.running import Connection, run
+from countersign.agent_client.cli.terminal import columns, print_json, styled
+from countersign.agent_client.moments import moment
+from countersign.agent_core.visible import visible
+
+if TYPE_CHECKING:
+    from countersign.agent_client.client import AgentClient
+    from countersign.agent_client.listing import SessionSummary
+    from countersign.agent_client.waiting_calls import WaitingCall
+    from countersign.agent_core.messages import Message
+    from countersign.agent_core.wire import AuditEntry, Question
+
+_AUDIT_LINES = 20
+_HEAD_WIDTH = 14
+
+
+@dataclass
+class _Full:
+    """What a session itself says."""
+
+    status: dict[str, Any]
+    questions: "list[Question]" = field(default_factory=list)
+    transcript: "list[Message]" = field(default_factory=list)
+    audit: "list[AuditEntry]" = field(default_factory=list)
+    waiting_calls: "list[WaitingCall]" = field(default_factory=list)
+
+
+def show(
+    session: Session,
+    as_json: AsJson = False,
+    address: Address = None,
+    namespace: Namespace = None,
+    profile: Profile = None,
+) -> None:
+    """Show a session: status, conversation, audit trail, questions.
+
+    A session that has ended can be shown too. Without a worker, status and questions come in a short form.
+    Long texts and results are cut, and only the last 20 lines of the audit trail are shown; --json has all.
+    """
+
+    async def work(client: "AgentClient") -> "_Full | Short":
+        from countersign.agent_client.errors import NoWorkerError
+
+        handle = client.session(session)
+        try:
+            transcript = [message async for message in handle.transcript()]
+            status, questions, audit = await handle.status(), await handle.interrupts(), await handle.audit()
+            return _Full(status, questions, transcript, audit, await handle.waiting_calls())
+        except NoWorkerError as error:
+            return Short(await handle.summary(), str(error))
+
+    found = run(Connection(address, namespace, profile), as_json, work)
+    if isinstance(found, Short):
+        warn_of_short(found, as_json)
+        _print_short(found.summary, as_json)
+    elif as_json:
+        print_json(
+            {
+                "status": found.status,
+                "interrupts": [question.model_dump(mode="json") for question in found.questions],
+                "transcript": found.transcript,
+                "audit": [entry.model_dump(mode="json") for entry in found.audit],
+                "waiting_calls": [call.as_json() for call in found.waiting_calls],
+            }
+        )
+    else:
+        _print_full(session, found)
+
+
+def _print_short(summary: "SessionSummary", as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                "status": summary.as_json(),
+                "interrupts": summary.questions,
+                "transcript": None,
+                "audit": None,
+                "short": True,
+            }
+        )
+        return
+    now = datetime.now(UTC)
+    print(f"session {styled(visible(summary.session_id), 'bold')}")
+    _print_head("agent", visible(summary.agent or "?"))
+    _print_head("status", styled(summary.status, summary.status))
+    _print_head("started", moment(summary.started_at.isoformat(), now))
+    if summary.ended_at is not None:
+        _print_head("ended", moment(summary.ended_at.isoformat(), now))
+    else:
+        print()
+        print_short_cards(summary)
+
+
+def _print_full(session: str, found: _Full) -> None:
+    print(f"session {styled(visible(session), 'bold')}")
+    for name, text in _head(found.status):
+        _print_head(name, text)
+    for call in found.waiting_calls:
+        print(f"  {call_waits(call.as_json(), datetime.now(UTC))}")
+    print("\nconversation")
+    transcript = Transcript()
+    for message in found.transcript:
+        print(transcript.text(message["role"], message["content"], columns()))
+    if audit := found.audit:
+        print("\naudit (UTC)" + (f", last {_AUDIT_LINES} of {len(audit)}" if len(audit) > _AUDIT_LINES else ""))
+        for entry in audit[-_AUDIT_LINES:]:
+            print(audit_line(entry))
+    print()
+    print_questions(session, found.questions)
+
+
+def _print_head(name: str, text: str) -> None:
+    print(f"  {visible(name):<{_HEAD_WIDTH}} {text}")
+
+
+def _head(status: dict[str, Any]) -> list[tuple[str, str]]:
+    """The status query's fields in plain words; what says nothing is left out."""
+    now = datetime.now(UTC)
+    found = []
+    for name, value in status.items():
+        if name == "session_id" or value in (None, [], {}, "", 0):
+            continue
+        if name == "error" and isinstance(value, dict):
+            text = visible(f"{value.get('type')}: {value.get('message')}")
+        elif name in ("since", "next_deadline"):
+            text = moment(str(value), now)
+        else:
+            text = styled(visible(str(value)), str(value)) if name == "status" else visible(str(value))
+        found.append((name.replace("_", " "), text))
+    return found

@@ -1,0 +1,18 @@
+"""What to say, at a command's or a client's end, of values that can't be read there. Pure."""
+
+from countersign.agent_client.payloads.errors import PayloadError
+from countersign.agent_client.payloads.guarding import AGAIN
+
+READING_ERRORS = (PayloadError, ValueError, KeyError, RuntimeError)
+"""What decoding a memo may raise: a key or a store is missing, or its sender chose the bytes."""
+
+
+def why(error: Exception) -> str:
+    """The error's words, without the promise that is for workers only: nobody tries a command again."""
+    text = str(error).removesuffix(AGAIN).rstrip(" :;")
+    return text if isinstance(error, PayloadError) else f"a value can't be decoded: {text}"
+
+
+def in_short(reason: str) -> str:
+    """The first part of `why`: "encrypted with key 'k1'"."""
+    return reason.partition(":")[0].removeprefix("a payload is ")
