@@ -31,6 +31,7 @@ from countersign.workflows import host
 from countersign.workflows.cycle_effects import DurableEffects
 from countersign.workflows.details import cycle_line
 from countersign.workflows.guard import policed
+from countersign.workflows.intake import decoded
 from countersign.workflows.pace import Pace
 from countersign.workflows.sandbox import import_time
 
@@ -82,6 +83,7 @@ class AgentCycle:
                 type="NotASession",
                 non_retryable=True,
             )
+        given, contents = decoded(given), tuple(decoded(content) for content in contents)  # large ones come as they are
         total: CycleOutcome | None = None
         cycle = CycleInput.model_validate(given)
         conversation = _conversation(cycle, contents)

@@ -18,6 +18,10 @@ from temporalio.worker import (
 
 from countersign.agent_core.wire import PROMPT_SIGNAL, RESPOND_SIGNAL, STOP_SIGNAL
 
+LARGEST_BYTES = 4 * 1024 * 1024
+"""More than any value of ours weighs, and than Temporal takes. What is larger came out of storage or of a
+compression, and would take fifty times its size in memory."""
+
 _ONE_ARGUMENT = frozenset({PROMPT_SIGNAL, RESPOND_SIGNAL, STOP_SIGNAL})
 
 
@@ -53,6 +57,8 @@ def decoded(raw: Any) -> Any:
         raise ValueError(f"it came with {raw.count} arguments; send exactly one")
     if not isinstance(raw, RawValue):
         return raw
+    if len(raw.payload.data) > LARGEST_BYTES:
+        raise ValueError(f"it is {len(raw.payload.data):,} bytes; at most {LARGEST_BYTES:,} bytes are taken")
     try:
         hint: Any = Any  # without a type, a worker's converter hands back what it can't decode
         return workflow.payload_converter().from_payload(raw.payload, hint)
