@@ -16,6 +16,7 @@ from temporalio.worker import (
     WorkflowInterceptorClassInput,
 )
 
+from countersign.agent_core.errors import reason_of
 from countersign.agent_core.wire import PROMPT_SIGNAL, RESPOND_SIGNAL, STOP_SIGNAL
 
 LARGEST_BYTES = 4 * 1024 * 1024
@@ -63,4 +64,4 @@ def decoded(raw: Any) -> Any:
         hint: Any = Any  # without a type, a worker's converter hands back what it can't decode
         return workflow.payload_converter().from_payload(raw.payload, hint)
     except Exception as error:
-        raise ValueError(f"it can't be decoded: {type(error).__name__}: {error}") from error
+        raise ValueError(f"it can't be decoded: {type(error).__name__}: {reason_of(error)}") from error
