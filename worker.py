@@ -8,7 +8,7 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 
 from pydantic import ValidationError
@@ -18,10 +18,10 @@ from temporalio.client import Client
 from countersign.activities.search_attributes import register
 from countersign.agent_client.connection import connect_temporal
 from countersign.agent_client.payloads import check_store, data_converter
-from countersign.agent_core.deployment import load_agents
+from countersign.agent_core.deployment import AgentDeployment, load_agents
 from countersign.agent_core.errors import CountersignError
 from countersign.agent_core.wire import WORKER_READY
-from countersign.serving.building import build_workers
+from countersign.serving.building import build_workers, crowded
 from countersign.serving.builds import watching
 from countersign.serving.checks import check_namespace, not_current, unserved_tools
 from countersign.serving.fleet_metrics import reporting
@@ -34,8 +34,8 @@ from countersign.workflows.sandbox import roots_of
 USAGE_ERROR = 2
 
 
-async def serve(settings: WorkerSettings) -> None:
-    """Serve until SIGTERM or SIGINT, then let running tools finish."""
+async def serve(settings: WorkerSettings, deployments: Mapping[str, AgentDeployment]) -> None:
+    """Serve agents until SIGTERM or SIGINT, then let running tools finish."""
     traces = Traces(settings)
     async with AsyncExitStack() as around:
         around.push_async_callback(traces.flush)
@@ -43,8 +43,6 @@ async def serve(settings: WorkerSettings) -> None:
         if settings.health_port is not None:
             port = await around.enter_async_context(listening(health, settings.health_host, settings.health_port))
             _say(f"health: http://{settings.health_host}:{port}/livez and /readyz")
-        roots_of(settings.agents)
-        deployments = load_agents(settings.agents)
         shares = shares_of(settings.task_queue, deployments, tools_only=settings.tools_only)
         runtime = runtime_for(settings)
         client = await connect_temporal(
@@ -95,11 +93,23 @@ async def _announce(client: Client, settings: WorkerSettings, shares: Sequence[S
         f"{WORKER_READY}{', '.join(agents)}{only}; task queue{'s' if len(queues) > 1 else ''} {', '.join(queues)}; "
         f"namespace {client.namespace} at {client.service_client.config.target_host}"
     )
+    if (crowd := crowded(settings, shares)) is not None:
+        _say(crowd)
     for text in await unserved_tools(client, shares) if not settings.tools_only else []:
         _say(text)
     stale = await not_current(client, settings.deployment) if settings.deployment is not None else None
     if stale is not None:
         _say(stale)
+
+
+def loaded(modules: Sequence[str]) -> dict[str, AgentDeployment]:
+    """The agents, by name; before there is an event loop, which slow imports would block and /livez with it.
+
+    Raises:
+        CountersignError: Naming the module or agent that can't be served.
+    """
+    roots_of(modules)  # refuses what can't be policed before any of it is imported
+    return load_agents(modules)
 
 
 def _say(text: str) -> None:
@@ -117,7 +127,7 @@ def main() -> None:
     logging.basicConfig(level=settings.log_level)
     code = 0
     try:
-        asyncio.run(serve(settings))
+        asyncio.run(serve(settings, loaded(settings.agents)))
     except CountersignError as error:
         _say(f"countersign worker: {error}")
         code = USAGE_ERROR

@@ -68,7 +68,8 @@ class HistoryActivities:
         except RPCError as error:
             if error.status != RPCStatusCode.NOT_FOUND:
                 raise
-            return Recovery(reason=reason)
+            # It was there: who asks has started it. It was deleted, or its retention is over.
+            return Recovery(reason=f"{reason}, and its history is gone", lost=True)
         cycles, segments = _Cycles(), Segments()
         for item in activities:
             if item.kind == MODEL_ACTIVITY:

@@ -19,6 +19,7 @@ from countersign.agent_core.errors import AgentDefinitionError, ModelThrottledEx
 from countersign.agent_core.json_values import JsonObject, copied, json_size
 from countersign.agent_core.messages import Message
 from countersign.agent_core.models import RETRYABLE, Model, answer
+from countersign.agent_core.structured_output import output_model
 from countersign.agent_core.wire import MODEL_ACTIVITY, ModelCall, ModelResponse
 
 RESPONSE_LIMIT_BYTES = 400_000
@@ -66,7 +67,8 @@ class ModelActivities:
             began = time.monotonic()
             try:
                 # The messages are kept for other calls: the model gets copies, whatever it does with them.
-                response = await answer(self._models[call.agent], call, copied(conversation), specs)
+                given_away = copied(conversation)
+                response = await answer(self._models[call.agent], call, given_away, specs, output_model(agent, call))
             except (Exception, SystemExit) as error:  # an exit would end the worker, and then the next one
                 # Not "from error": the chain would go into the history, and vendors' errors can hold keys.
                 raise _failure(error) from None

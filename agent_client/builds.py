@@ -23,7 +23,10 @@ TAKEN_AFTER = timedelta(seconds=5)
 """A worker that polls takes a task at once; one that is this old, and younger than the last poll, waits for nobody."""
 
 MOST_LOOKED_AT = 1_000
-"""Open cycles that are looked at; a cycle lives for seconds, so there are few."""
+"""Open cycles that are listed; a cycle lives for seconds, so there are few."""
+
+MOST_DESCRIBED = 20
+"""Of these, the newest of a build of which a worker was seen lately are asked about, one request each."""
 
 
 @dataclass(frozen=True)
@@ -33,21 +36,24 @@ class LostBuild:
     Attributes:
         version: Deployment and build, like "agents:2026-11-30".
         cycles: Workflow ids of the cycles that are pinned to it.
+        not_looked_at: How many more cycles of this build run, of which nobody knows whether they wait.
     """
 
     version: str
     cycles: Sequence[str]
+    not_looked_at: int = 0
 
     def words(self) -> str:
         """What is wrong, in one sentence."""
         some = ", ".join(repr(cycle) for cycle in self.cycles[:3]) + (", …" if len(self.cycles) > 3 else "")
         count = "1 cycle waits" if len(self.cycles) == 1 else f"{len(self.cycles)} cycles wait"
-        return f"{count} for build {self.version!r}, of which no worker polls ({some})"
+        more = f"; {self.not_looked_at} more were not looked at" if self.not_looked_at else ""
+        return f"{count} for build {self.version!r}, of which no worker polls ({some}){more}"
 
     def advice(self, namespace: str, task_queue: str) -> str:
         """What to do about it."""
         one = f"--workflow-id {word(self.cycles[0])}"
-        if len(self.cycles) > 1:
+        if len(self.cycles) + self.not_looked_at > 1:
             one = f"--yes --query {word(pinned_query(task_queue, self.version))}"
         return (
             "start a worker of that build, or let the current build take over: temporal workflow update-options "
@@ -98,12 +104,17 @@ async def lost_builds(temporal: Client, task_queue: str) -> list[LostBuild]:
         for poller in await pollers(temporal, task_queue, kind):
             version = f"{poller.deployment}:{poller.build_id}"
             polls[version] = max(poller.last_seen, polls.get(version, poller.last_seen))
-    waiting: dict[str, list[str]] = {}
+    open_cycles: dict[str, list[str]] = {}
     async for cycle in temporal.list_workflows(pinned_query(task_queue), limit=MOST_LOOKED_AT):
-        version = cycle.typed_search_attributes.get(_VERSION) or ""
-        if version and await _lost(temporal, cycle.id, task_queue, polls.get(version), now):
-            waiting.setdefault(version, []).append(cycle.id)
-    return [LostBuild(version, cycles) for version, cycles in sorted(waiting.items())]
+        if pinned_to := cycle.typed_search_attributes.get(_VERSION):
+            open_cycles.setdefault(pinned_to, []).append(cycle.id)
+    found = []
+    for version, cycles in sorted(open_cycles.items()):
+        looked_at = cycles if version not in polls else cycles[:MOST_DESCRIBED]
+        waiting = [one for one in looked_at if await _lost(temporal, one, task_queue, polls.get(version), now)]
+        if waiting:
+            found.append(LostBuild(version, waiting, len(cycles) - len(looked_at)))
+    return found
 
 
 async def _lost(temporal: Client, cycle_id: str, task_queue: str, last_poll: datetime | None, now: datetime) -> bool:

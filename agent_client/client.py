@@ -9,14 +9,13 @@ from temporalio.common import WorkflowIDConflictPolicy, WorkflowIDReusePolicy
 from temporalio.converter import DataConverter
 from temporalio.exceptions import TemporalError, WorkflowAlreadyStartedError
 
-from countersign.agent_client.connection import connect_temporal
+from countersign.agent_client.connection import connect_temporal, usual_task_queue
 from countersign.agent_client.errors import SessionExistsError
 from countersign.agent_client.fleet import FleetView, watched
 from countersign.agent_client.listing import SessionSummary, listed_sessions
 from countersign.agent_client.queues import queue_of
 from countersign.agent_client.sending import DEFAULT_PATIENCE, uncancelled
 from countersign.agent_client.session import SessionHandle
-from countersign.agent_client.shell import DEFAULT_TASK_QUEUE
 from countersign.agent_client.starting import (
     MEMO_AGENT,
     Lifetime,
@@ -39,15 +38,15 @@ class AgentClient:
     Args:
         temporal: A connected Temporal client; its data converter must be the workers' own.
         task_queue: Where sessions are started unless `start` says otherwise; `{agent}` in it stands for the
-            agent's name, as in the worker's setting.
+            agent's name, as in the worker's setting. COUNTERSIGN_TASK_QUEUE or "countersign" if None.
         patience: How long an answer or prompt is sent again while nothing confirms it.
     """
 
     def __init__(
-        self, temporal: Client, *, task_queue: str = DEFAULT_TASK_QUEUE, patience: timedelta = DEFAULT_PATIENCE
+        self, temporal: Client, *, task_queue: str | None = None, patience: timedelta = DEFAULT_PATIENCE
     ) -> None:
         self.temporal = temporal
-        self.task_queue = task_queue
+        self.task_queue = task_queue or usual_task_queue()
         self._patience = patience
 
     @classmethod
@@ -56,7 +55,7 @@ class AgentClient:
         address: str | None = None,
         namespace: str | None = None,
         profile: str | None = None,
-        task_queue: str = DEFAULT_TASK_QUEUE,
+        task_queue: str | None = None,
         *,
         patience: timedelta = DEFAULT_PATIENCE,
         data_converter: DataConverter | None = None,
@@ -68,6 +67,7 @@ class AgentClient:
             namespace: Temporal namespace.
             profile: Profile of Temporal's settings file, which may bring TLS and an API key.
             task_queue: Where sessions are started unless `start` says otherwise; may hold `{agent}`.
+                COUNTERSIGN_TASK_QUEUE or "countersign" if None.
             patience: How long an answer or prompt is sent again while nothing confirms it.
             data_converter: How values travel; from the settings of `agent_client.payloads` if None.
 

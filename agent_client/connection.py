@@ -1,5 +1,6 @@
 """Connecting to a Temporal server from the settings that Temporal's own tools use."""
 
+import os
 import re
 from collections.abc import Sequence
 from datetime import timedelta
@@ -13,6 +14,7 @@ from temporalio.service import RPCError
 
 from countersign.agent_client import payloads
 from countersign.agent_client.errors import ConnectionFailedError
+from countersign.agent_client.shell import DEFAULT_TASK_QUEUE
 from countersign.agent_client.translation import server_trouble
 
 DEFAULT_ADDRESS = "localhost:7233"
@@ -79,6 +81,11 @@ async def connect_temporal(
         raise known or ConnectionFailedError(_unreachable(settings, error)) from error
     except (RuntimeError, ValueError) as error:
         raise ConnectionFailedError(_unreachable(settings, error)) from error
+
+
+def usual_task_queue() -> str:
+    """Where sessions are started by those who name no queue: COUNTERSIGN_TASK_QUEUE, as for workers."""
+    return os.environ.get("COUNTERSIGN_TASK_QUEUE") or DEFAULT_TASK_QUEUE
 
 
 def _unreachable(settings: dict[str, Any], error: Exception) -> str:

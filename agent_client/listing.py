@@ -103,11 +103,17 @@ async def _cards_of(execution: WorkflowExecution) -> list[JsonObject]:
 
 
 async def listed_sessions(
-    temporal: Client, agent: str | None, statuses: Sequence[str], *, asking: bool = False, limit: int | None = None
+    temporal: Client,
+    agent: str | None,
+    statuses: Sequence[str],
+    *,
+    asking: bool = False,
+    limit: int | None = None,
+    also: str = "",
 ) -> AsyncIterator[SessionSummary]:
-    """See `AgentClient.sessions`."""
+    """See `AgentClient.sessions`; `also` is a further condition, in Temporal's query language."""
     count = 0
-    narrow, wide = (_query(agent, statuses, asking, known) for known in (True, False))
+    narrow, wide = (_query(agent, statuses, asking, known, also) for known in (True, False))
     async for execution in _listed(temporal, narrow, wide):
         if limit is not None and count >= limit:
             return
@@ -116,6 +122,30 @@ async def listed_sessions(
         if wanted and (found.questions or not asking):
             count += 1
             yield found
+
+
+async def count_asking(temporal: Client, agent: str, also: str) -> int:
+    """How many running sessions of an agent may have open questions, without reading any.
+
+    Those without our search attributes count too; in a namespace that does not know these, so do other agents'.
+
+    Args:
+        temporal: Temporal's client.
+        agent: The agent.
+        also: A further condition, in Temporal's query language.
+
+    Raises:
+        ClientError: If the server can't be asked.
+    """
+    try:
+        try:
+            return (await temporal.count_workflows(_query(agent, (), True, True, also))).count
+        except RPCError as error:
+            if error.status != RPCStatusCode.INVALID_ARGUMENT:
+                raise
+            return (await temporal.count_workflows(_query(agent, (), True, False, also))).count
+    except TemporalError as error:
+        raise await translated(error, temporal) from error
 
 
 async def _listed(temporal: Client, narrow: str, wide: str) -> AsyncIterator[WorkflowExecution]:
@@ -141,9 +171,9 @@ async def _listed(temporal: Client, narrow: str, wide: str) -> AsyncIterator[Wor
         raise await translated(error, temporal) from error
 
 
-def _query(agent: str | None, statuses: Sequence[str], asking: bool, attributes: bool) -> str:
+def _query(agent: str | None, statuses: Sequence[str], asking: bool, attributes: bool, also: str = "") -> str:
     # IS NULL: a session that began before the attributes were registered does not set them.
-    query = _SESSIONS
+    query = f"{_SESSIONS} AND {also}" if also else _SESSIONS
     if agent is not None and attributes:
         query += f" AND ({SEARCH_AGENT} = '{quoted(agent)}' OR {SEARCH_AGENT} IS NULL)"
     if asking:

@@ -39,6 +39,10 @@ be busy.
 """
 
 
+SHORTEST_DIGEST = 16
+"""Digits of a digest that name what was seen: fewer could be met by another input that somebody crafted."""
+
+
 class Fate(NamedTuple):
     """What became of a question.
 

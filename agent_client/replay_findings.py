@@ -108,7 +108,7 @@ def _waiting_call(session_id: str, question: Question, call: ShownCall, deployme
 
 def _handlers(state: SessionState, deployment: AgentDeployment) -> list[Finding]:
     """Whether hooks and handlers take what they remember."""
-    agent = deployment.factory()
+    agent = deployment.fresh()
     try:
         agent.restore_handlers(state.handlers)
     except Exception as error:  # a property without a setter, slots, a newer tag: whatever the class does

@@ -3,45 +3,32 @@
 import asyncio
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
-from typing import Any
 
-from temporalio.client import Client
 from temporalio.exceptions import TemporalError
 
-from countersign.agent_client.answers import (
-    OneAnswer,
-    Responder,
-    answer_blocks,
-    is_answer_batch,
-    request_id,
-    verdict_block,
-)
+from countersign.agent_client.answers import OneAnswer, answer_blocks, is_answer_batch
 from countersign.agent_client.ending import result_of
 from countersign.agent_client.errors import AgentRunError, SessionEndedError
 from countersign.agent_client.events import SessionEvent, followed
 from countersign.agent_client.first_cycle import trouble_at_start
-from countersign.agent_client.reading import SessionReader
-from countersign.agent_client.sending import DEFAULT_PATIENCE, Update, deliver, uncancelled
+from countersign.agent_client.sending import uncancelled
+from countersign.agent_client.session_answers import SessionAnswers
 from countersign.agent_client.settling import Outcome, next_outcome, settled
 from countersign.agent_client.starting import checked, checked_prompt
 from countersign.agent_client.stopping import StopReport, stopped
 from countersign.agent_client.translation import described, translated
-from countersign.agent_core.json_values import JsonValue
 from countersign.agent_core.wire import (
-    ANSWER_UPDATE,
     CLOSE_UPDATE,
     INVOKE_UPDATE,
     PROMPT_SIGNAL,
-    RESPOND_SIGNAL,
     STOP_SIGNAL,
-    AnswerReceipt,
     PromptContent,
     Question,
     SessionResult,
 )
 
 
-class SessionHandle(SessionReader):
+class SessionHandle(SessionAnswers):
     """One session. Making a handle sends nothing.
 
     Args:
@@ -49,67 +36,12 @@ class SessionHandle(SessionReader):
         session_id: The session's id, which is its workflow's id.
         patience: How long an answer or prompt is sent again while nothing confirms it.
 
-    What it reads (`status`, `interrupts`, `transcript`, `audit`, `summary`) comes from `SessionReader`.
+    What it reads (`status`, `interrupts`, `transcript`, `audit`, `summary`) comes from `SessionReader`, how it
+    is answered from `SessionAnswers`.
     Every method raises SessionNotFoundError if there is no such session, ConnectionFailedError or
     AccessDeniedError if the server can't be asked, and those that change something raise
     SessionEndedError if it takes nothing more.
     """
-
-    def __init__(self, temporal: Client, session_id: str, *, patience: timedelta = DEFAULT_PATIENCE) -> None:
-        super().__init__(temporal, session_id)
-        self._patience = patience
-
-    # --- Answers ---
-
-    async def answer(
-        self,
-        answers: OneAnswer | Sequence[OneAnswer],
-        *,
-        digest: str | None = None,
-        responder: Responder | None = None,
-        comment: str | None = None,
-    ) -> AnswerReceipt:
-        """Answer questions, all or none, and know that it was taken.
-
-        Args:
-            answers: `(interrupt_id, response)`, an interruptResponse block, or a list of those.
-            digest: The question's digest as it was shown.
-            responder: Who answers.
-            comment: Their words.
-
-        Returns:
-            What was taken and what is still open.
-
-        Raises:
-            AnswerRefused: Refused, with a code; nothing has changed.
-            NoReplyError: Not confirmed in time; sending the same again is safe.
-        """
-        blocks = answer_blocks(answers, digest=digest, responder=responder, comment=comment)
-        return AnswerReceipt.model_validate(await self._deliver(ANSWER_UPDATE, checked(blocks, "the answers")))
-
-    async def approve(
-        self, interrupt_id: str, *, responder: Responder | None = None, comment: str | None = None
-    ) -> AnswerReceipt:
-        """Approve the question as it stands now, with its own word for it, bound to its digest."""
-        return await self.answer(verdict_block(await self.question(interrupt_id), "approve", responder, comment))
-
-    async def deny(
-        self, interrupt_id: str, *, responder: Responder | None = None, comment: str | None = None
-    ) -> AnswerReceipt:
-        """Deny the question as it stands now, with its own word for it, bound to its digest."""
-        return await self.answer(verdict_block(await self.question(interrupt_id), "deny", responder, comment))
-
-    async def respond(
-        self,
-        answers: OneAnswer | Sequence[OneAnswer],
-        *,
-        digest: str | None = None,
-        responder: Responder | None = None,
-        comment: str | None = None,
-    ) -> None:
-        """Answer without waiting for a confirmation; a refusal shows in the audit trail only."""
-        blocks = answer_blocks(answers, digest=digest, responder=responder, comment=comment)
-        await self._signal(RESPOND_SIGNAL, checked(blocks, "the answers"))
 
     # --- Prompts ---
 
@@ -236,14 +168,3 @@ class SessionHandle(SessionReader):
         if result.error is not None:
             raise AgentRunError(self.id, result.error.type, result.error.message, result.error.origin)
         return result
-
-    async def _deliver(self, name: str, argument: JsonValue, *, wait_long: bool = False) -> Any:
-        update = Update(self.id, name, argument, request_id(name))
-        return await deliver(self._temporal, update, self._patience, wait_long=wait_long)
-
-    async def _signal(self, name: str, argument: JsonValue) -> None:
-        handle = self._temporal.get_workflow_handle(self.id)
-        try:
-            await uncancelled(lambda: handle.signal(name, argument))
-        except TemporalError as error:
-            raise await translated(error, self._temporal, self.id) from error

@@ -60,11 +60,13 @@ class Outcome:
         questions: What it asks; empty if it is done.
         message: The model's last message, if it is done.
         stop_reason: Why it has stopped.
+        structured_output: What it has led to, as far as the session's result says so.
     """
 
     questions: list[Question] = field(default_factory=list)
     message: Message | None = None
     stop_reason: str | None = None
+    structured_output: JsonObject | None = None
 
     def as_json(self) -> dict[str, Any]:
         """As plain JSON."""
@@ -72,12 +74,14 @@ class Outcome:
             "stop_reason": self.stop_reason,
             "interrupts": [question.model_dump(mode="json") for question in self.questions],
             "message": self.message,
+            "structured_output": self.structured_output,
         }
 
 
 def outcome_of(result: SessionResult) -> Outcome:
     """The outcome that a result tells of."""
-    return Outcome(result.interrupts, None if result.interrupts else result.message, result.stop_reason)
+    message = None if result.interrupts else result.message
+    return Outcome(result.interrupts, message, result.stop_reason, result.structured_output)
 
 
 async def next_outcome(reader: SessionReader, result: Callable[[], Awaitable[SessionResult]]) -> Outcome:
@@ -99,5 +103,7 @@ async def next_outcome(reader: SessionReader, result: Callable[[], Awaitable[Ses
         raise AgentRunError(
             reader.id, status["error"]["type"], status["error"]["message"], status["error"].get("origin")
         )
-    messages = [message async for message in reader.transcript(max(0, await reader.message_count() - 1))]
+    # With structured output the last message is a result; the one before it says what the model has handed over.
+    end = [message async for message in reader.transcript(max(0, await reader.message_count() - 2))]
+    messages = [message for message in end if message["role"] == "assistant"] or end
     return Outcome(message=messages[-1] if messages else None, stop_reason=status["stop_reason"])

@@ -101,5 +101,11 @@ def _since_stop(audit: list[AuditEntry]) -> tuple[list[JsonObject], list[str]]:
         for entry in since
         if entry.event == "question_withdrawn"
     }
-    ran_on = [str(entry.detail.get("tool")) for entry in since if entry.event == "tool_ended"]
+    ran_on = [
+        str(entry.detail.get("tool"))
+        for entry in since
+        if entry.event == "tool_ended"
+        and entry.detail.get("outcome") != "never_started"
+        and not entry.detail.get("not_run")
+    ]
     return list(withdrawn.values()), ran_on

@@ -4,6 +4,8 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from pydantic import BaseModel
+
 from countersign.agent_core.cancellation import Cancellation
 from countersign.agent_core.conversation_managers import ConversationManager, NullConversationManager
 from countersign.agent_core.direct_calls import DirectCalls
@@ -18,10 +20,11 @@ from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.messages import Message, Messages, ToolResult
 from countersign.agent_core.model_making import ModelSource, is_source
 from countersign.agent_core.result import AgentResult
-from countersign.agent_core.saving import SESSION_MANAGER_METHODS, SessionManager
+from countersign.agent_core.saving import SessionManager, checked_session_manager
 from countersign.agent_core.snapshots import Memory
 from countersign.agent_core.state import AgentState
-from countersign.agent_core.tools.executors import ConcurrentToolExecutor, ToolExecutor
+from countersign.agent_core.structured_output import OutputTool, output_tool
+from countersign.agent_core.tools.executors import ToolExecutor, checked_executor
 from countersign.agent_core.tools.registry import ToolRegistry
 
 
@@ -45,6 +48,8 @@ class Agent:
         agent_id: Tells the agents of one session manager apart.
         record_direct_tool_call: Whether calls by `agent.tool.name()` stand in the conversation.
         tool_executor: How the calls of one message run: side by side (default), or one after the other.
+        structured_output_model: The pydantic class of what each turn shall lead to; `AgentResult.structured_output`.
+        structured_output_prompt: What a model is told that has ended its turn without it.
 
     Raises:
         AgentDefinitionError: If something is not what it should be, by name.
@@ -67,6 +72,8 @@ class Agent:
         agent_id: str = "default",
         record_direct_tool_call: bool = True,
         tool_executor: ToolExecutor | None = None,
+        structured_output_model: type[BaseModel] | None = None,
+        structured_output_prompt: str | None = None,
     ) -> None:
         if model is not None and not is_source(model):
             raise AgentDefinitionError(
@@ -81,16 +88,13 @@ class Agent:
         self.tool_registry = ToolRegistry(tools)
         self.interventions = list(interventions)
         self.callback_handler = callback_handler
-        missing = [method for method in SESSION_MANAGER_METHODS if not callable(getattr(session_manager, method, None))]
-        if session_manager is not None and missing:
-            raise AgentDefinitionError(
-                f"agent {name!r}: session_manager {session_manager!r} has no {', '.join(missing)}; pass a "
-                "FileSessionManager of countersign.session, or a session manager of Strands"
-            )
         self.conversation_manager = _checked_manager(conversation_manager)
-        self.session_manager, self.agent_id = session_manager, agent_id
+        self.session_manager, self.agent_id = checked_session_manager(session_manager, name), agent_id
         self.record_direct_tool_call = record_direct_tool_call
-        self.tool_executor = _executor(tool_executor, name)
+        self.tool_executor = checked_executor(tool_executor, name)
+        self.output_tool: OutputTool | None = None
+        self.structured_output_prompt = structured_output_prompt
+        self.output_tool = output_tool(self, structured_output_model, None)
         self.cancellation = Cancellation()
         self.hooks = HookRegistry()
         self.conversation_manager.register_hooks(self.hooks)
@@ -178,10 +182,13 @@ class Agent:
         limits: JsonObject | None = None,
         invocation_state: JsonObject | None = None,
         cancel_signal: threading.Event | None = None,
+        structured_output_model: type[BaseModel] | None = None,
+        structured_output_prompt: str | None = None,
         **more: Any,
     ) -> AgentResult:
         """Run the agent here and now, from code that is not async. See `invoke_async`."""
-        return self._here().run_blocking(prompt, limits, _state(invocation_state, more), cancel_signal)
+        output = output_tool(self, structured_output_model, structured_output_prompt)
+        return self._here().run_blocking(prompt, limits, _state(invocation_state, more), cancel_signal, output)
 
     async def invoke_async(
         self,
@@ -190,6 +197,8 @@ class Agent:
         limits: JsonObject | None = None,
         invocation_state: JsonObject | None = None,
         cancel_signal: threading.Event | None = None,
+        structured_output_model: type[BaseModel] | None = None,
+        structured_output_prompt: str | None = None,
         **more: Any,
     ) -> AgentResult:
         """Run the agent in this process until its loop stops.
@@ -199,15 +208,20 @@ class Agent:
             limits: `{"turns", "total_tokens", "output_tokens"}`, each optional.
             invocation_state: JSON that hooks and tools can see.
             cancel_signal: The caller's own event; when it is set, the invocation stops as by `cancel()`.
+            structured_output_model: The class of what this turn shall lead to, in the place of the agent's own; asked
+                for until the turn ends, however often it pauses.
+            structured_output_prompt: As for the agent, for this turn.
             **more: The same, by name, as Strands still takes it; `invocation_state` is then one name of them.
 
         Raises:
             EventLoopException: If the model, a hook or a handler failed; the cause is inside.
             AnswerRefused: If answers are refused; nothing has changed.
+            StructuredOutputException: If the model does not hand over what it is asked for.
             TypeError: If the prompt is none of the above.
             ConcurrencyException: If the agent is running already.
         """
-        return await self._here().run(prompt, limits, _state(invocation_state, more), cancel_signal)
+        output = output_tool(self, structured_output_model, structured_output_prompt)
+        return await self._here().run(prompt, limits, _state(invocation_state, more), cancel_signal, output)
 
     def _here(self) -> InProcessSession:
         if on_a_worker.get():
@@ -229,17 +243,6 @@ def _checked_manager(given: ConversationManager | None) -> ConversationManager:
     if given is not None and not hasattr(given, "report"):
         raise AgentDefinitionError(f"{type(given).__name__}.__init__ does not call super().__init__(); let it do so")
     return NullConversationManager() if given is None else given
-
-
-def _executor(given: ToolExecutor | None, agent: str) -> ToolExecutor:
-    if given is None:
-        return ConcurrentToolExecutor()
-    if not isinstance(given, ToolExecutor):
-        raise AgentDefinitionError(
-            f"agent {agent!r}: tool_executor must be a SequentialToolExecutor() or a ConcurrentToolExecutor() of "
-            f"countersign.tools.executors, not {given!r}"
-        )
-    return given
 
 
 def _state(invocation_state: JsonObject | None, more: JsonObject) -> JsonObject:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from countersign.agent_core.json_values import JsonObject, copied
+from countersign.agent_core.json_values import JsonObject, copied, json_size
 from countersign.agent_core.messages import Message
 from countersign.agent_core.wire import Piece, StoredRange, StoredSegment
 
@@ -47,6 +47,11 @@ class Conversation:
     def rewritten(self) -> bool:
         """True if a hook has changed a message in its place."""
         return any(not known.is_whole() for known in self._known.values())
+
+    def unsent_bytes(self) -> int:
+        """What the session does not have yet, and is not in storage, as JSON."""
+        _, pieces = self.changed()
+        return sum(json_size(piece) for piece in pieces if not isinstance(piece, StoredSegment))
 
     def changed(self) -> tuple[int, list[Piece]]:
         """The conversation as it is now: how many of the first pieces stayed as they were, and what follows."""

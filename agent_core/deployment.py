@@ -31,6 +31,14 @@ class AgentDeployment:
     template: Agent
     steps: dict[str, StepInfo] = field(default_factory=dict)
 
+    def fresh(self) -> Agent:
+        """A fresh agent as a worker builds it: what waits elsewhere is neither read nor written."""
+        token = on_a_worker.set(True)
+        try:
+            return self.factory()
+        finally:
+            on_a_worker.reset(token)
+
     def step(self, name: str) -> StepInfo | None:
         """A step of the loaded modules, or of the agent's handlers and its conversation manager."""
         agent = self.template
@@ -85,6 +93,7 @@ def _template(name: str, factory: Callable[[], Agent]) -> Agent:
     if agent.model is None:
         raise AgentDefinitionError(f"agent {name!r} has no model; pass Agent(model=...)")
     agent.tool_registry.specs()  # built here, once, and not in a workflow
+    assert agent.output_tool is None or agent.output_tool.tool_spec  # likewise
     for handler in agent.interventions:
         try:
             handler.check_durable()

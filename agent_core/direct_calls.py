@@ -1,8 +1,8 @@
 """Direct calls: `agent.tool.delete_files(paths=[...])`, made by the program itself and not by a model.
 
-Hooks and handlers of the call are heard, and what they refuse does not run. Nobody can be asked: there is no loop that
-could pause, so a question is an error and the tool does not run. In-process only: on a worker such a call would be
-neither asked about nor recorded, so there it is refused by name.
+Hooks and handlers are heard as for a batch of this one call, and what they refuse does not run. Nobody can be asked:
+there is no loop that could pause, so a question is an error and the tool does not run. The audit trail gets the call's
+lines. In-process only: on a worker such a call would be neither asked about nor recorded; there it is refused by name.
 """
 
 import json
@@ -15,10 +15,20 @@ from countersign.agent_core.cycle.callbacks import CallbackRunner
 from countersign.agent_core.cycle.context import CycleContext
 from countersign.agent_core.cycle.managing import Managing
 from countersign.agent_core.cycle.tool_phase import ToolPhase
-from countersign.agent_core.effects import Effects, current_effects, on_a_worker
+from countersign.agent_core.effects import Effects, current_effects, current_spending, on_a_worker
 from countersign.agent_core.errors import CallbackError, PolicyViolationError
 from countersign.agent_core.json_values import JsonObject, check_json
-from countersign.agent_core.messages import Message, ToolResult, ToolUse, assistant_text, results_message, user_message
+from countersign.agent_core.messages import (
+    Message,
+    ToolResult,
+    ToolUse,
+    Usage,
+    add_usage,
+    assistant_text,
+    results_message,
+    user_message,
+)
+from countersign.agent_core.session import SessionState
 from countersign.agent_core.wire import CycleInput, CycleOutcome, Pending, TurnProgress
 
 if TYPE_CHECKING:
@@ -87,14 +97,14 @@ def tool_name(agent: "Agent", name: str) -> str:
 
 
 async def call_directly(
-    agent: "Agent", given: CycleInput, use: ToolUse, note: str | None, record: bool, effects: Effects
+    agent: "Agent", state: SessionState, use: ToolUse, note: str | None, record: bool, effects: Effects
 ) -> ToolResult:
     """Run one call with its hooks and handlers.
 
     Args:
         agent: The agent, with its conversation and state in place.
-        given: Names the session.
-        use: The call; its input is JSON.
+        state: The session: its audit trail and usage get what the call leaves, however it ends.
+        use: The call; its id is like no other's, and its input is JSON.
         note: Stands before the note of the call in the conversation.
         record: Whether the conversation gets the call.
         effects: The way to tools, steps and the clock.
@@ -103,31 +113,59 @@ async def call_directly(
         RuntimeError: If somebody asks a person.
         Exception: What a hook or handler raised; if the tool had run by then, it is recorded all the same.
     """
-    message: Message = {"role": "assistant", "content": [{"toolUse": use}]}
-    pending = Pending(origin_cycle=given.cycle, message=message)
-    context = CycleContext(
-        agent, given, effects, CallbackRunner(agent, effects), TurnProgress(), given.invocation_state, 0
-    )
-    token = current_effects.set(effects)
+    context, result = _context(agent, state, use, effects), None
+
+    def spend(usage: Usage) -> None:
+        context.progress.usage = add_usage(context.progress.usage, usage)
+
+    token, spending = current_effects.set(effects), current_spending.set(spend)
     try:
-        failure: CallbackError | None = None
-        try:
-            await ToolPhase(context, pending).alone()
-        except CallbackError as error:
-            failure = error
-        result = pending.results.get(0)
-        if result is not None and record:
-            for part in _record(agent, use, result, note):
-                await context.add_message(part)
-            await Managing(context).after_turn(CycleOutcome(stop_reason="end_turn", last_cycle=given.cycle))
-        if failure is not None:
-            raise failure
+        result = await _heard(context, use, note, record)
     except CallbackError as error:
         raise error.cause from error
     finally:
         current_effects.reset(token)
+        current_spending.reset(spending)
+        usage = context.progress.usage
+        state.progress.usage = add_usage(state.progress.usage, usage)
+        ended = result["status"] if result is not None else "no result"
+        context.note("direct_call", tool=use["name"], tool_use_id=use["toolUseId"], ended=ended, usage=dict(usage))
+        for line in context.audit:
+            state.note(line)
     if result is None:
         raise RuntimeError("cannot raise interrupt in direct tool call")
+    return result
+
+
+def _context(agent: "Agent", state: SessionState, use: ToolUse, effects: Effects) -> CycleContext:
+    """The call's surroundings: those of the session's last cycle, with ids and keys that are this call's own."""
+    given = CycleInput(
+        agent=agent.name,
+        session_id=state.session_id,
+        session_run=f"{state.run}/{use['toolUseId']}",
+        cycle=state.cycle,
+        invocation_state=dict(use["input"]),
+    )
+    return CycleContext(
+        agent, given, effects, CallbackRunner(agent, effects), TurnProgress(), given.invocation_state, 0
+    )
+
+
+async def _heard(context: CycleContext, use: ToolUse, note: str | None, record: bool) -> ToolResult | None:
+    """The call's result, recorded; None if somebody asked and it has not run."""
+    pending = Pending(origin_cycle=context.given.cycle, message={"role": "assistant", "content": [{"toolUse": use}]})
+    failure: CallbackError | None = None
+    try:
+        await ToolPhase(context, pending).alone()
+    except CallbackError as error:
+        failure = error
+    result = pending.results.get(0)
+    if result is not None and record:
+        for part in _record(context.agent, use, result, note):
+            await context.add_message(part)
+        await Managing(context).after_turn(CycleOutcome(stop_reason="end_turn", last_cycle=context.given.cycle))
+    if failure is not None:
+        raise failure
     return result
 
 

@@ -10,6 +10,7 @@
     │   ├── ModelAuthenticationError
     │   └── ModelRequestError
     ├── MaxTokensReachedException     the model stopped at its token limit
+    ├── StructuredOutputException     the model did not hand over the object that was wanted of it
     ├── GuideLimitError               handlers kept guiding and the turn did not converge
     ├── RetryLimitError               hooks kept asking for retries
     ├── ToolError
@@ -20,6 +21,7 @@
     ├── AgentDefinitionError          an agent, a tool or a module that can't be used as given
     ├── PolicyViolationError          a hook or handler did what may only happen in a step
     └── AnswerRefused                 an answer that changes nothing; `code` says why
+    UnreadableHereError               (a ValueError too) an argument that this worker can't read, and others may
     ConcurrencyException              (a CountersignError too) the agent is already running
 
 `InterruptException` stands outside on purpose: it is control flow, not an error, and derives
@@ -27,7 +29,6 @@ from BaseException (see `agent_core.interrupts`).
 """
 
 from typing import Any
-
 
 REASON_CHARS = 500
 """The most of a refusal's words that is kept or sent: they may quote what came in."""
@@ -104,6 +105,10 @@ class MaxTokensReachedException(CountersignError):
     """The model stopped at its token limit in the middle of its message."""
 
 
+class StructuredOutputException(CountersignError):
+    """The model was asked for structured output, forced to it, and gave none that fits."""
+
+
 class GuideLimitError(CountersignError):
     """Handlers returned Guide more often in one turn than the cap allows."""
 
@@ -164,3 +169,7 @@ class AnswerRefused(CountersignError):
     def __init__(self, code: str, message: str) -> None:
         self.code = code
         super().__init__(message)
+
+
+class UnreadableHereError(CountersignError, ValueError):
+    """An argument that this worker can't read, and another one may: it has no such key, or no such blob."""

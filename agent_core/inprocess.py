@@ -16,7 +16,7 @@ import anyio.from_thread
 
 from countersign.agent_core.cycle import CycleEnd, run_cycle
 from countersign.agent_core.direct_calls import as_json, call_directly, tool_name
-from countersign.agent_core.errors import ConcurrencyException, EventLoopException
+from countersign.agent_core.errors import ConcurrencyException, EventLoopException, StructuredOutputException
 from countersign.agent_core.inprocess_effects import InProcessEffects
 from countersign.agent_core.interrupts import as_interrupt
 from countersign.agent_core.json_values import JsonObject, check_json
@@ -26,7 +26,8 @@ from countersign.agent_core.models import Model
 from countersign.agent_core.result import AgentResult, Metrics
 from countersign.agent_core.saving import Saving
 from countersign.agent_core.session import Session, SessionState
-from countersign.agent_core.wire import CycleInput, Limits, Recovery, SessionOptions
+from countersign.agent_core.structured_output import OutputTool
+from countersign.agent_core.wire import Limits, Recovery, SessionOptions
 
 if TYPE_CHECKING:
     from countersign.agent_core.agent import Agent
@@ -52,6 +53,7 @@ class InProcessSession:
         self._saving = Saving(agent.session_manager, agent.agent_id) if agent.session_manager is not None else None
         self._restore()
         self._running = False
+        self._output: OutputTool | None = None
         self._made: tuple[object, Model] | None = None
 
     def run_blocking(
@@ -60,9 +62,10 @@ class InProcessSession:
         limits: JsonObject | None,
         invocation_state: JsonObject,
         cancel_signal: threading.Event | None = None,
+        output: OutputTool | None = None,
     ) -> AgentResult:
         """Run from code that is not async; in a thread of its own if a loop is running here."""
-        return _blocking(lambda: self.run(prompt, limits, invocation_state, cancel_signal))
+        return _blocking(lambda: self.run(prompt, limits, invocation_state, cancel_signal, output))
 
     async def run(
         self,
@@ -70,10 +73,12 @@ class InProcessSession:
         limits: JsonObject | None,
         invocation_state: JsonObject,
         cancel_signal: threading.Event | None = None,
+        output: OutputTool | None = None,
     ) -> AgentResult:
         """See `Agent.invoke_async`."""
         with self._alone("the agent is already running; await it, or build another one"):
-            self._take_input(prompt, limits, invocation_state)
+            if self._take_input(prompt, limits, invocation_state) or output is not None:
+                self._output = output  # what was wanted with the prompt is wanted until the turn ends
             self._agent.cancellation.begin(cancel_signal)
             try:
                 return await self._until_it_stops()
@@ -92,13 +97,10 @@ class InProcessSession:
         found, given = tool_name(agent, name), as_json(arguments, f"the input of {name}")
         with self._alone("a direct tool call can't be made while the agent runs; wait for the end of its invocation"):
             effects = InProcessEffects(agent, None)
-            use_id = f"tooluse_{name}_{effects.now():%H%M%S%f}{next(_numbers)}"
+            use_id = f"tooluse_{name}_{effects.now():%Y%m%d%H%M%S%f}{next(_numbers)}"
             use: ToolUse = {"toolUseId": use_id, "name": found, "input": given}
-            cycle = CycleInput(
-                agent=agent.name, session_id=state.session_id, cycle=state.cycle, invocation_state=dict(given)
-            )
             try:
-                return await call_directly(agent, cycle, use, note, record, effects)
+                return await call_directly(agent, state, use, note, record, effects)
             finally:
                 state.handlers = agent.handlers_snapshot()
                 self._save()
@@ -129,7 +131,8 @@ class InProcessSession:
         if self._saving is not None:
             self._saving.save(self._session.state, self._agent.messages, self._agent.state.get())
 
-    def _take_input(self, prompt: Any, limits: JsonObject | None, invocation_state: JsonObject) -> None:
+    def _take_input(self, prompt: Any, limits: JsonObject | None, invocation_state: JsonObject) -> bool:
+        """Take a prompt, or answers. True if it begins a turn."""
         state, now = self._session.state, datetime.now(UTC)
         waiting = state.pending is not None
         responses = isinstance(prompt, list) and any(isinstance(b, dict) and "interruptResponse" in b for b in prompt)
@@ -142,7 +145,7 @@ class InProcessSession:
         self._session.expire(now)
         if responses:
             self._session.answer(prompt, now, "in-process")
-            return
+            return False
         check_json(invocation_state, "invocation_state")
         state.options.limits = _checked_limits(limits or {})
         state.options.invocation_state = invocation_state
@@ -150,6 +153,7 @@ class InProcessSession:
         state.agent_state = self._agent.state.get()
         self._session.replace_conversation(self._agent.messages)
         self._session.prompt(prompt, now)
+        return True
 
     async def _until_it_stops(self) -> AgentResult:
         effects = InProcessEffects(self._agent, self._model())
@@ -157,7 +161,7 @@ class InProcessSession:
         while (given := self._session.next_cycle(effects.now())) is not None:
             effects.begin(given.cycle)
             try:
-                end = await run_cycle(self._agent, given, self._session.conversation(), effects)
+                end = await run_cycle(self._agent, given, self._session.conversation(), effects, self._output)
             except BaseException as error:  # cancelled, or Ctrl-C: as for a lost worker, and the turn is over
                 self._session.state.stopping = True
                 reason = f"the invocation was ended by {type(error).__name__}"
@@ -168,7 +172,7 @@ class InProcessSession:
         if end is None:
             raise ConcurrencyException("nothing to do: the answers left no call that could go on")
         if end.cause is not None:
-            if isinstance(end.cause, EventLoopException):
+            if isinstance(end.cause, (EventLoopException, StructuredOutputException)):  # the caller's, as in Strands
                 raise end.cause
             raise EventLoopException(end.cause) from end.cause
         return self._result(end)
@@ -191,6 +195,7 @@ class InProcessSession:
             metrics=Metrics.of(outcome.progress),
             state=outcome.invocation_state.get("request_state", {}),
             interrupts=[as_interrupt(question) for question in open_ones] or None,
+            structured_output=end.output,
         )
 
 

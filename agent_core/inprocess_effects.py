@@ -17,6 +17,7 @@ from countersign.agent_core.errors import AgentDefinitionError, ModelThrottledEx
 from countersign.agent_core.messages import Message
 from countersign.agent_core.models import FIRST_RETRY_S, LONGEST_RETRY_S, MODEL_ATTEMPTS, RETRYABLE, Model, answer
 from countersign.agent_core.steps import StepInfo
+from countersign.agent_core.structured_output import output_model
 from countersign.agent_core.tools.execution import execute
 from countersign.agent_core.wire import ModelCall, ModelResponse, RecoveredCall, RecoveredCycle, ToolCall, ToolOutcome
 
@@ -52,10 +53,12 @@ class InProcessEffects:
         """The model's answer; errors that are worth a retry get the tries that they would get durably."""
         if self._model is None:
             raise AgentDefinitionError(f"agent {self._agent.name!r} has no model; pass Agent(model=...)")
+        tools = self._agent.tool_registry
+        specs = [tool.tool_spec for name in call.tools if (tool := tools.get(name)) is not None]
         pause_s = FIRST_RETRY_S
         for attempts_left in range(MODEL_ATTEMPTS - 1, -1, -1):
             try:
-                return await answer(self._model, call, messages, self._agent.tool_registry.specs())
+                return await answer(self._model, call, messages, specs, output_model(self._agent, call))
             except RETRYABLE as error:
                 if not attempts_left:
                     raise

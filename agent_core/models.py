@@ -6,6 +6,8 @@ from abc import ABC, abstractmethod
 from collections.abc import AsyncIterable, Callable, Sequence
 from typing import Any, TypeAlias, cast
 
+from pydantic import BaseModel
+
 from countersign.agent_core.errors import ModelThrottledException, ModelUnavailableError
 from countersign.agent_core.json_values import JsonObject, check_json
 from countersign.agent_core.messages import ContentBlock, Message, Usage, add_usage, as_models_take_them, no_usage
@@ -43,7 +45,9 @@ class Model(ABC):
             system_prompt: The system prompt, or None.
             call: How many model calls the session made before this one.
             invocation_state: What the caller passed along with the prompt.
-            **kwargs: For later additions.
+            **kwargs: For later additions, and only if the model must hand over structured output: `tool_choice`, as
+                {"tool": {"name": "Report"}}, and `structured_output_model`, its class. A model that can't be made to
+                call a tool may answer with the object as JSON text.
 
         Raises:
             ModelError: A named one of `agent_core.errors`; retries belong to the driver, so the
@@ -63,22 +67,37 @@ def is_connection_trouble(error: BaseException) -> bool:
 
 
 async def answer(
-    model: Model, call: ModelCall, messages: Sequence[Message], specs: Sequence[ToolSpec]
+    model: Model,
+    call: ModelCall,
+    messages: Sequence[Message],
+    specs: Sequence[ToolSpec],
+    output_model: type[BaseModel] | None = None,
 ) -> ModelResponse:
     """One call of a model, once.
+
+    Args:
+        model: The model.
+        call: What it is asked.
+        messages: The conversation.
+        specs: The tools that it may call; the call's own one is added.
+        output_model: The class of what it must hand over, if it must.
 
     Raises:
         ModelUnavailableError: If it can't be reached.
         ModelError: Or whatever else the model raises.
     """
+    forced = {"tool_choice": call.tool_choice, "structured_output_model": output_model}
+    forced = {name: value for name, value in forced.items() if value is not None}
+    output = [] if call.output_tool is None else [cast(ToolSpec, call.output_tool)]
     try:
         return await collect(
             model.stream(
                 as_models_take_them(messages),
-                specs,
+                [*specs, *output],
                 call.system_prompt,
                 call=call.call,
                 invocation_state=call.invocation_state,
+                **forced,
             )
         )
     except Exception as error:

@@ -1,7 +1,9 @@
 """What calling an agent returns."""
 
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
+
+from pydantic import BaseModel
 
 from countersign.agent_core.interrupts import Interrupt
 from countersign.agent_core.json_values import JsonObject
@@ -40,6 +42,8 @@ class AgentResult:
         metrics: What the invocation has used.
         state: The invocation's `request_state`.
         interrupts: The open questions, if the loop stopped for them.
+        structured_output: The object that the turn has led to, of the class that was asked for. The stop reason is
+            then "tool_use", as in Strands, unless the model wrote it as text, or a hook ended the turn.
     """
 
     stop_reason: str
@@ -47,11 +51,13 @@ class AgentResult:
     metrics: Metrics = field(default_factory=Metrics)
     state: JsonObject = field(default_factory=dict)
     interrupts: list[Interrupt] | None = None
-    structured_output: Any = None
+    structured_output: BaseModel | None = None
 
     def __str__(self) -> str:
-        """The open questions, or the message's text."""
+        """The open questions, or the structured output as JSON, or the message's text."""
         if self.interrupts:
             return str([interrupt.to_dict() for interrupt in self.interrupts])
+        if self.structured_output is not None:
+            return self.structured_output.model_dump_json()
         text = message_text(self.message)
         return f"{text}\n" if text else ""

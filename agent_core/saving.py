@@ -9,6 +9,7 @@ used: there the session is the session manager.
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+from countersign.agent_core.errors import AgentDefinitionError
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.messages import Message, Messages
 from countersign.agent_core.session import SessionState
@@ -52,6 +53,21 @@ class SessionManager(Protocol):
     def sync_agent(self, agent: Any) -> None:
         """Store the agent's state."""
         ...
+
+
+def checked_session_manager(given: SessionManager | None, agent: str) -> SessionManager | None:
+    """What an agent was given, if it can do what is asked of it.
+
+    Raises:
+        AgentDefinitionError: If not.
+    """
+    missing = [method for method in SESSION_MANAGER_METHODS if not callable(getattr(given, method, None))]
+    if given is not None and missing:
+        raise AgentDefinitionError(
+            f"agent {agent!r}: session_manager {given!r} has no {', '.join(missing)}; pass a FileSessionManager of "
+            "countersign.session, or a session manager of Strands"
+        )
+    return given
 
 
 class Saving:

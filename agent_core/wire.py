@@ -42,9 +42,6 @@ SEARCH_DEADLINE = "CountersignDeadline"
 INVOKING = "invoking"
 """The heartbeat that a tool's activity has recorded before it begins to run the tool."""
 
-NOT_RUN = "it has not run: "
-"""Begins the detail of an outcome "unknown" if nobody has run the call so far, and a person says what now."""
-
 WORKER_READY = "countersign worker ready: agents "
 """Begins the line on standard error with which a worker says that it serves: their names follow, then "; " and more."""
 
@@ -144,9 +141,11 @@ class Pending(Wire):
     questions: list[Question] = Field(default_factory=list)
     executions: dict[int, int] = Field(default_factory=dict, description="finished runs of each call")
     unknown: dict[int, str] = Field(default_factory=dict, description="calls that may have run, and why")
+    not_run: list[int] = Field(default_factory=list, description="those of `unknown` that surely have not run")
     remembered: JsonObject = Field(default_factory=dict, description="what handlers found out about a call, once")
     edits: dict[int, JsonObject] = Field(default_factory=dict, description="inputs from approvers, by call")
     doubted: bool = Field(default=False, description="its calls were declared unknown because of a reset")
+    outputs: dict[int, JsonObject] = Field(default_factory=dict, description="structured outputs, by the call's place")
 
 
 class TurnProgress(Wire):
@@ -157,6 +156,7 @@ class TurnProgress(Wire):
     cycles: int = 0
     guides: int = 0
     refused: dict[str, int] = Field(default_factory=dict, description="refusals by the digest of the call")
+    forced: bool = Field(default=False, description="the model has been asked for its structured output")
 
 
 class StoredSegment(Wire):
@@ -240,6 +240,9 @@ class CycleOutcome(Wire):
         description="in place of the two if some of the conversation is in storage: what follows on `kept`",
     )
     kept: int = Field(default=0, description="pieces, of those that the cycle got, which are still the first ones")
+    as_before: bool = Field(
+        default=False, description="agent_state, handlers and invocation_state are what they were, and are not sent"
+    )
     pending: Pending | None = None
     agent_state: JsonObject = Field(default_factory=dict)
     handlers: JsonObject = Field(default_factory=dict)
@@ -247,8 +250,14 @@ class CycleOutcome(Wire):
     progress: TurnProgress = Field(default_factory=TurnProgress)
     model_calls: int = 0
     resume: list[Message] | None = Field(default=None, description="AfterInvocationEvent.resume: prompt to go on with")
+    structured_output: JsonObject | None = Field(default=None, description="what the turn has led to; it ends the turn")
     error: ErrorInfo | None = None
     audit: list[AuditEntry] = Field(default_factory=list)
+
+    @property
+    def goes_on(self) -> bool:
+        """True if the turn goes on with the next cycle."""
+        return self.stop_reason == "tool_use" and self.structured_output is None
 
 
 class ModelCall(Wire):
@@ -261,6 +270,8 @@ class ModelCall(Wire):
     call: int = Field(description="model calls of the session before this one")
     system_prompt: str | None = None
     tools: list[str] = Field(default_factory=list, description="names of the tools that the model may call")
+    output_tool: JsonObject | None = Field(default=None, description="one tool more: by it the model gives its result")
+    tool_choice: JsonObject | None = Field(default=None, description="which tool it must call, in Strands' shape")
     invocation_state: JsonObject = Field(default_factory=dict)
 
 
@@ -314,8 +325,8 @@ class ToolOutcome(Wire):
 
     result         it ran; `result` holds what the model gets (error status if it raised)
     interrupt      its body asks; `ask` holds the question
-    unknown        a person must say what now: it may have run and nobody knows, or (`detail` begins with
-                   NOT_RUN) nobody has run it; `detail` says what is known
+    unknown        a person must say what now: it may have run and nobody knows, or (`not_run`) nobody has
+                   run it; `detail` says what is known
     never_started  it surely did not run; `detail` says why
     """
 
@@ -324,6 +335,7 @@ class ToolOutcome(Wire):
     error: ErrorInfo | None = None
     ask: ToolAsk | None = None
     detail: str = ""
+    not_run: bool = Field(default=False, description="of an unknown outcome: surely nobody has run it so far")
     state_set: JsonObject = Field(default_factory=dict, description="keys of agent.state that the tool wrote")
     state_deleted: list[str] = Field(default_factory=list)
     duration_s: float | None = Field(default=None, description="how long it ran, by the clock of where it ran")
@@ -363,6 +375,7 @@ class Recovery(Wire):
     """What a failed cycle workflow had finished."""
 
     reason: str
+    lost: bool = Field(default=False, description="its history is gone or can't be read: what it did is not known")
     cycles: list[RecoveredCycle] = Field(default_factory=list)
 
 
@@ -393,6 +406,9 @@ class SessionResult(Wire):
     interrupts: list[Question] = Field(default_factory=list)
     error: ErrorInfo | None = None
     turn: int = 0
+    structured_output: JsonObject | None = Field(
+        default=None, description="of an agent with a structured_output_model; the stop reason is then tool_use, mostly"
+    )
 
 
 class AcceptedAnswer(Wire):

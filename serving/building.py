@@ -20,6 +20,9 @@ from countersign.workflows.intake import IntakeGuard
 from countersign.workflows.sandbox import policed_runner
 from countersign.workflows.session import AgentSession
 
+LEAST_WORKFLOW_TASKS = 2
+"""Of a queue: one for new work, one for what the worker has in its cache. Temporal polls with no less."""
+
 
 def build_workers(client: Client, settings: WorkerSettings, shares: Sequence[Share]) -> list[Worker]:
     """Put a worker together for each share.
@@ -51,14 +54,31 @@ def build_workers(client: Client, settings: WorkerSettings, shares: Sequence[Sha
                 activities=activities_for(share.deployments, share.task_queue, segments),
                 workflow_runner=runner,
                 interceptors=[IntakeGuard()],
-                max_concurrent_workflow_tasks=max(2, settings.max_concurrent_workflow_tasks // len(shares)),
-                max_cached_workflows=settings.max_cached_workflows // len(shares),
+                max_concurrent_workflow_tasks=max(
+                    LEAST_WORKFLOW_TASKS, settings.max_concurrent_workflow_tasks // len(shares)
+                ),
+                # Without a cache each step replays its whole history: only if 0 is asked for.
+                max_cached_workflows=max(
+                    min(1, settings.max_cached_workflows), settings.max_cached_workflows // len(shares)
+                ),
                 sticky_queue_schedule_to_start_timeout=timedelta(seconds=settings.sticky_timeout_s),
                 **_bounds(settings, share),
             )
         )
         forget_after_cold_queries(workers[-1])
     return workers
+
+
+def crowded(settings: WorkerSettings, shares: Sequence[Share]) -> str | None:
+    """That a process serves more queues than its bound of workflow tasks is meant for; None if it does not."""
+    at_once = LEAST_WORKFLOW_TASKS * len(shares)
+    if settings.tools_only or at_once <= settings.max_concurrent_workflow_tasks:
+        return None
+    return (
+        f"{len(shares)} task queues need {LEAST_WORKFLOW_TASKS} workflow tasks each: up to {at_once} at once, where "
+        f"--max-concurrent-workflow-tasks says {settings.max_concurrent_workflow_tasks}. If they overload this machine "
+        "(deadlocks in the log), give the agents to several processes with --agents, or one queue to several agents"
+    )
 
 
 def _tool_worker(client: Client, settings: WorkerSettings, share: Share) -> Worker:

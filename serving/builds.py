@@ -1,8 +1,9 @@
 """Looks, now and then, for cycles that wait for a build whose workers are gone. Only if builds are versioned."""
 
 import asyncio
+import logging
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 
 from temporalio.client import Client
 from temporalio.service import RPCError
@@ -12,6 +13,8 @@ from countersign.serving.shares import Share
 
 LOOK_S = 60.0
 """Between two looks."""
+
+logger = logging.getLogger(__name__)
 
 
 @asynccontextmanager
@@ -28,6 +31,8 @@ async def watching(client: Client, shares: Sequence[Share], say: Callable[[str],
         yield
     finally:
         task.cancel()
+        with suppress(asyncio.CancelledError):
+            await task
 
 
 async def _watch(client: Client, shares: Sequence[Share], say: Callable[[str], None]) -> None:
@@ -35,13 +40,18 @@ async def _watch(client: Client, shares: Sequence[Share], say: Callable[[str], N
     while True:
         seen: set[tuple[str, str]] = set()
         for share in shares:
+            queue = share.task_queue
             try:
-                lost = await lost_builds(client, share.task_queue)
-            except RPCError:
-                continue  # the server is away or does not let us look: `countersign doctor` says so
+                lost = await lost_builds(client, queue)
+            except Exception as error:  # whatever it is: the worker serves on, and the next look may succeed
+                seen |= {known for known in said if known[0] == queue}
+                # The server is away, or does not let us look: `countersign doctor` says so.
+                level = logging.DEBUG if isinstance(error, RPCError) else logging.WARNING
+                logger.log(level, "can't look for lost builds of %s | %s: %s", queue, type(error).__name__, error)
+                continue
             for build in lost:
-                seen.add((share.task_queue, build.version))
-                if (share.task_queue, build.version) not in said:
-                    say(f"{build.words()}; {build.advice(client.namespace, share.task_queue)}")
+                seen.add((queue, build.version))
+                if (queue, build.version) not in said:
+                    say(f"{build.words()}; {build.advice(client.namespace, queue)}")
         said = seen
         await asyncio.sleep(LOOK_S)

@@ -8,19 +8,28 @@ temporalio/sdk-rust issue 1146). So a worker forgets a session right after such 
 replay, as it will be later on.
 """
 
+import logging
 from typing import Any
 
 from temporalio.worker import Worker
+
+logger = logging.getLogger(__name__)
 
 
 def forget_after_cold_queries(worker: Worker) -> None:
     """Let a worker forget each workflow that a query made it apply new events of, before it has done any task of it.
 
     Args:
-        worker: It does not poll yet.
+        worker: It does not poll yet. One of a later SDK that keeps its insides elsewhere is left alone, with a warning.
     """
-    bridge = worker._bridge_worker  # the SDK has no public way to see activations, or to evict a workflow
-    poll = bridge.poll_workflow_activation
+    bridge: Any = getattr(worker, "_bridge_worker", None)  # no public way to see activations, or to evict a workflow
+    poll = getattr(bridge, "poll_workflow_activation", None)
+    if poll is None or not hasattr(bridge, "request_workflow_eviction"):
+        logger.warning(
+            "this SDK hides what a worker polls: a query right after a worker was lost may spoil a session's history "
+            "if the SDK still has temporalio/sdk-rust issue 1146; temporalio 1.35 can be guarded"
+        )
+        return
     rebuilt: set[str] = set()  # runs that were replayed here and have met nothing new so far
     ahead: set[str] = set()  # runs whose last activation was the first new one after that
 
@@ -44,4 +53,4 @@ def forget_after_cold_queries(worker: Worker) -> None:
             ahead.discard(run)
         return activation
 
-    bridge.poll_workflow_activation = polled  # type: ignore[method-assign]
+    bridge.poll_workflow_activation = polled

@@ -1,7 +1,7 @@
 """The light sandbox tells codecs and storage what Temporal's own sandbox tells them."""
 
 import dataclasses
-import inspect
+import runpy
 import uuid
 from collections.abc import Sequence
 from datetime import timedelta
@@ -11,10 +11,11 @@ from temporalio import activity, workflow
 from temporalio.api.common.v1 import Payload
 from temporalio.client import Client
 from temporalio.converter import DataConverter, PayloadCodec, SerializationContext, WithSerializationContext
-from temporalio.worker import Worker
+from temporalio.worker import Worker, WorkflowInstance
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner
 
-from countersign.workflows.light_sandbox import LightSandboxRunner, _LightInstance
+from countersign.workflows import light_sandbox
+from countersign.workflows.light_sandbox import LightSandboxRunner
 
 
 @activity.defn
@@ -75,20 +76,29 @@ async def test_codecs_hear_the_same_contexts(client):
 
 async def test_the_sdk_still_keeps_the_workflow_where_it_is_looked_for(client, monkeypatch):
     """If a later SDK moved it, all would work, slowly; this test says so."""
-    found: list[bool] = []
-    inside = inspect.getattr_static(_LightInstance, "_inside").fget
+    quick: list[bool] = []
+    create = LightSandboxRunner.create_instance
 
-    def noted(instance: _LightInstance) -> object:
-        found.append(inside(instance) is not None)
-        return inside(instance)
+    def noted(runner: LightSandboxRunner, details: object) -> WorkflowInstance:
+        instance = create(runner, details)
+        quick.append(set(light_sandbox.QUESTIONS) <= vars(instance).keys())
+        return instance
 
-    monkeypatch.setattr(_LightInstance, "_inside", property(noted))
+    monkeypatch.setattr(LightSandboxRunner, "create_instance", noted)
     await _contexts(client, LightSandboxRunner())
-    assert found
-    assert all(found)
+    assert quick
+    assert all(quick)
 
 
-async def test_without_the_short_way_the_sdks_own_is_taken(client, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("place", ["_VARIABLES", "_INSIDE"])
+async def test_without_the_short_way_the_sdks_own_is_taken(client, monkeypatch: pytest.MonkeyPatch, place: str):
     """A workflow runs on an SDK that keeps its insides elsewhere."""
-    monkeypatch.setattr(_LightInstance, "_inside", property(lambda self: None))
+    monkeypatch.setattr(light_sandbox, place, "elsewhere")
     assert await _contexts(client, LightSandboxRunner())
+
+
+def test_private_names_of_the_sdk_are_not_needed(monkeypatch: pytest.MonkeyPatch):
+    """A later SDK that renames them does not keep a worker from starting."""
+    monkeypatch.delattr("temporalio.worker.workflow_sandbox._runner._Instance")
+    monkeypatch.delattr("temporalio.worker.workflow_sandbox._in_sandbox.InSandbox")
+    assert "LightSandboxRunner" in runpy.run_path(light_sandbox.__file__)

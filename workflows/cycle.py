@@ -5,7 +5,6 @@ people is handed to its parent, the session.
 """
 
 from collections.abc import Sequence
-from datetime import timedelta
 from typing import Any
 
 from temporalio import workflow
@@ -17,11 +16,9 @@ from countersign.agent_core.conversation import Conversation, unpacked
 from countersign.agent_core.cycle import run_cycle
 from countersign.agent_core.durable import durable_agents
 from countersign.agent_core.effects import on_a_worker
-from countersign.agent_core.errors import AgentDefinitionError, PayloadTooLargeError
-from countersign.agent_core.json_values import json_size
+from countersign.agent_core.errors import AgentDefinitionError
 from countersign.agent_core.wire import (
     CYCLE_WORKFLOW,
-    MAX_VALUE_BYTES,
     CycleInput,
     CycleOutcome,
     ErrorInfo,
@@ -30,6 +27,7 @@ from countersign.agent_core.wire import (
 from countersign.workflows import host
 from countersign.workflows.cycle_effects import DurableEffects
 from countersign.workflows.details import cycle_line
+from countersign.workflows.fitting import fitting
 from countersign.workflows.guard import policed
 from countersign.workflows.intake import decoded
 from countersign.workflows.pace import Pace
@@ -40,6 +38,9 @@ HANDOVER_CYCLES = 20
 
 HANDOVER_BYTES = 2_000_000
 """The most history that a workflow may have when it starts one more cycle."""
+
+HANDOVER_OUTCOME_BYTES = 300_000
+"""The most that a workflow may have to hand on when it starts one more cycle, whose results must fit beside it."""
 
 
 @workflow.defn(name=CYCLE_WORKFLOW, failure_exception_types=[Exception])
@@ -65,7 +66,7 @@ class AgentCycle:
 
     @workflow.run
     async def run(self, given: dict[str, Any], *contents: Any) -> CycleOutcome:
-        """Run cycles until one ends with anything but "tool_use", or it is time to hand over.
+        """Run cycles until the turn does not go on, or it is time to hand over.
 
         Args:
             given: A `CycleInput`.
@@ -92,7 +93,7 @@ class AgentCycle:
             self._ended.append(cycle_line(cycle, outcome))
             self._show()
             total = outcome if total is None else _joined(total, outcome)
-            if number == HANDOVER_CYCLES or not self._goes_on(cycle, outcome):
+            if number == HANDOVER_CYCLES or not self._goes_on(cycle, outcome, conversation):
                 break
             cycle = _following(cycle, outcome)
         assert total is not None  # the loop runs at least once
@@ -101,7 +102,7 @@ class AgentCycle:
             total = total.model_copy(update={"messages": [], "conversation": None, "kept": kept, "pieces": pieces})
         elif conversation.rewritten:
             total = total.model_copy(update={"messages": [], "conversation": conversation.messages})
-        return _within_limit(total)
+        return fitting(total)
 
     async def _one(self, given: CycleInput, conversation: Conversation) -> CycleOutcome:
         self._show(f"- cycle {given.cycle} runs")
@@ -109,8 +110,9 @@ class AgentCycle:
         try:
             agent = _build(given.agent)
         except Exception as error:  # whatever a module or factory raises ends the turn, with its own words
-            return _failed(given, error)
-        outcome = (await run_cycle(agent, given, conversation.messages, self._effects)).outcome
+            outcome = _failed(given, error)
+        else:
+            outcome = (await run_cycle(agent, given, conversation.messages, self._effects)).outcome
         if outcome.conversation is not None:
             conversation.messages = list(outcome.conversation)
         else:
@@ -121,15 +123,16 @@ class AgentCycle:
         """What this workflow has done, and does, in the Temporal UI."""
         workflow.set_current_details("\n".join([*self._ended, *running]))
 
-    def _goes_on(self, given: CycleInput, outcome: CycleOutcome) -> bool:
+    def _goes_on(self, given: CycleInput, outcome: CycleOutcome, conversation: Conversation) -> bool:
         """True if the next cycle may share this workflow."""
         info = workflow.info()
-        lasted = workflow.now() - info.start_time
+        lasted_s = (workflow.now() - info.start_time).total_seconds()
         return (
-            outcome.stop_reason == "tool_use"
+            outcome.goes_on
             and not self._stop
-            and self._pace.allows_another(timedelta(seconds=given.handover_after_s), lasted)
+            and self._pace.allows_another(given.handover_after_s, lasted_s)
             and info.get_current_history_size() < HANDOVER_BYTES
+            and conversation.unsent_bytes() < HANDOVER_OUTCOME_BYTES
         )
 
 
@@ -161,6 +164,8 @@ def _build(name: str) -> Agent:
         built = deployment.template.tool_registry.get(tool.tool_name)
         if built is not None:
             tool.adopt(built)
+    if agent.output_tool is not None and deployment.template.output_tool is not None:
+        agent.output_tool.adopt(deployment.template.output_tool)
     return agent
 
 
@@ -205,26 +210,4 @@ def _failed(given: CycleInput, error: Exception) -> CycleOutcome:
         progress=given.progress,
         model_calls=given.model_calls,
         error=ErrorInfo(type=type(error).__name__, message=str(error)),
-    )
-
-
-def _within_limit(outcome: CycleOutcome) -> CycleOutcome:
-    """The outcome, or a named error if it is too large to be sent."""
-    size = json_size(outcome.model_dump(mode="json"))
-    if size <= MAX_VALUE_BYTES:
-        return outcome
-    error = PayloadTooLargeError("what the cycle leaves behind (messages, questions and state)", size, MAX_VALUE_BYTES)
-    return outcome.model_copy(
-        update={
-            "stop_reason": "failed",
-            "message": None,
-            "messages": [],
-            "conversation": None,
-            "pieces": None,
-            "kept": 0,
-            "pending": None,
-            "resume": None,
-            "audit": outcome.audit[-20:],
-            "error": ErrorInfo(type=type(error).__name__, message=str(error)),
-        }
     )

@@ -23,7 +23,6 @@ from countersign.agent_core.wire import (
     MAX_TASK_BYTES,
     MAX_VALUE_BYTES,
     MODEL_ACTIVITY,
-    NOT_RUN,
     STEP_ACTIVITY,
     CycleInput,
     ModelCall,
@@ -107,6 +106,7 @@ class DurableEffects:
                 summary=f"cycle {call.cycle}",
             )
         except ActivityError as error:
+            self._pace.add(None)  # a hook may have the model asked again
             raise _named(error) from error
         self._pace.add(response.duration_s)
         self._conversation.store(sent, response.stored)
@@ -200,7 +200,7 @@ class DurableEffects:
         except ActivityError as error:
             raise _named(error) from error
         finally:
-            self._pace.add((workflow.now() - began).total_seconds())  # a step returns a value and no duration
+            self._pace.add_step((workflow.now() - began).total_seconds())
 
 
 def _failed_call(call: ToolCall, error: ActivityError, queue: str | None, wait: timedelta | None) -> ToolOutcome:
@@ -210,7 +210,7 @@ def _failed_call(call: ToolCall, error: ActivityError, queue: str | None, wait: 
         # Once it has timed out, the server gives it to no worker any more. An attempt before it may have begun.
         waited = f"no worker of task queue {queue!r} took the call within {wait.total_seconds() if wait else 0:g} s"
         begun = INVOKING in cause.last_heartbeat_details
-        return ToolOutcome(kind="unknown", detail=waited if begun else f"{NOT_RUN}{waited}")
+        return ToolOutcome(kind="unknown", detail=waited, not_run=not begun)
     if isinstance(cause, ApplicationError) and cause.type == "NotFoundError":
         # Surely not started on a first attempt, but the attempt can't be seen from here.
         return ToolOutcome(kind="unknown", detail=f"no worker on this queue has the tool {call.tool!r}")

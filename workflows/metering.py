@@ -20,7 +20,6 @@ from countersign.agent_core.wire import (
     ANSWER_UPDATE,
     CLOSE_UPDATE,
     INVOKE_UPDATE,
-    NOT_RUN,
     PROMPT_SIGNAL,
     RESPOND_SIGNAL,
     AuditEntry,
@@ -123,8 +122,7 @@ class Metering:
 
     def _tool_ended(self, entry: AuditEntry) -> None:
         if entry.detail.get("outcome") == "unknown":
-            not_run = str(entry.detail.get("detail")).startswith(NOT_RUN)
-            self._add("calls_not_taken" if not_run else "unknown_outcomes")
+            self._add("calls_not_taken" if entry.detail.get("not_run") else "unknown_outcomes")
 
     def _turn_ended(self, entry: AuditEntry) -> None:
         reason = str(entry.detail.get("stop_reason"))

@@ -42,16 +42,15 @@ from countersign.agent_core.wire import (
     cycle_id,
 )
 from countersign.workflows.details import CYCLE_DETAILS, cycle_summary, wait_summary
-from countersign.workflows.intake import decoded
+from countersign.workflows.intake import Signals, decoded
 from countersign.workflows.publishing import Publisher
 from countersign.workflows.session_opening import opening
 from countersign.workflows.stored import payload_of
 from countersign.workflows.updates import Updates
 
-READ_RETRY = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_attempts=20)
-LOST_CYCLES = 100
-"""More than one cycle workflow runs: their numbers are skipped if nobody knows which ones were used, so
-that no idempotency key and no question id comes back for another call."""
+READ_RETRY = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=30))
+READ_PATIENCE = timedelta(hours=1)
+"""How long a failed cycle's history is tried to be read: the store of its values may be away for a while."""
 
 HISTORY_EVENTS = 10_000
 """Events after which a session continues as new even if the server has not suggested it."""
@@ -69,7 +68,7 @@ class AgentSession:
         except ApplicationError as error:
             self._fault = error
             self._session = Session(SessionState(session_id=workflow.info().workflow_id, agent="unknown"))
-        self._woken = False
+        self._woken, self._signals = False, Signals()
         self._child: workflow.ChildWorkflowHandle[Any, CycleOutcome] | None = None
         self._publisher = Publisher(self._session)
         self._updates = Updates(self._session, self._wake, self._publisher.metering.refused)
@@ -212,14 +211,12 @@ class AgentSession:
                 args=[child_id, self._child.first_execution_run_id, reason],
                 result_type=Recovery,
                 start_to_close_timeout=timedelta(seconds=30),
+                schedule_to_close_timeout=READ_PATIENCE,
                 retry_policy=READ_RETRY,
                 summary=f"what cycle {given.cycle} had finished",
             )
         except ActivityError as error:
-            text = f"cycle {given.cycle} failed ({reason}), and its history can't be read ({error.cause or error})"
-            self._session.state.cycle += LOST_CYCLES
-            self._session.fail_turn(ErrorInfo(type="CycleFailed", message=text), workflow.now())
-            return
+            recovery = Recovery(reason=f"{reason}, and its history can't be read ({error.cause or error})", lost=True)
         self._session.recover(recovery, given, workflow.now())
 
     # Continue-as-new
@@ -272,7 +269,7 @@ class AgentSession:
 
     def _take(self, what: str, raw: Any, use: Any) -> None:
         try:
-            use(decoded(raw))
+            use(self._signals.decoded(raw))
         except AnswerRefused as refusal:
             self._session.refused(workflow.now(), what, refusal.code, str(refusal))
         except ValueError as error:

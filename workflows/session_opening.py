@@ -14,7 +14,7 @@ from temporalio.exceptions import ApplicationError
 
 from countersign.agent_core.answers import check_prompt
 from countersign.agent_core.conversation import unpacked
-from countersign.agent_core.errors import AnswerRefused, reason_of
+from countersign.agent_core.errors import AnswerRefused, UnreadableHereError, reason_of
 from countersign.agent_core.json_values import JsonObject, check_json
 from countersign.agent_core.session import Session, SessionState
 from countersign.agent_core.wire import PROTOCOL, Limits, SessionOptions, timestamp
@@ -43,12 +43,15 @@ def opening(start: Any, pieces: Sequence[Any], info: workflow.Info, now: datetim
 
     Raises:
         ApplicationError: If it can't be read, naming the fault.
+        UnreadableHereError: If only this worker can't read it; the task is tried again, and nothing is lost.
     """
     try:
         given = decoded(start)
         if not isinstance(given, dict):
             raise ValueError(f"the argument must be an object, not {type(given).__name__}")
         session = _continued(given["continued"], pieces, info) if "continued" in given else _started(given, info, now)
+    except UnreadableHereError:
+        raise
     except (ValueError, ValidationError, AnswerRefused) as error:
         raise ApplicationError(
             f"the session can't be started: {reason_of(error)}", type=INVALID_START, non_retryable=True

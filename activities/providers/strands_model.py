@@ -32,6 +32,8 @@ class StrandsModel(Model):
         without_retries(model)
         self._counts_at_the_end = noticing_cuts(model)
         self._model = model
+        by_itself = getattr(model, "_supports_structured_output", False) is True  # it knows what its vendor enforces
+        self._forcing = ("tool_choice", "structured_output_model") if by_itself else ("tool_choice",)
         config = getattr(model, "config", None)
         named = config.get("model_id") if isinstance(config, dict) else None
         self.name = str(named or type(model).__name__)
@@ -48,12 +50,14 @@ class StrandsModel(Model):
     ) -> AsyncIterator[StreamEvent]:
         """See `Model.stream`."""
         began_s, counted = time.monotonic(), False
+        forced = {name: kwargs[name] for name in self._forcing if name in kwargs}
         try:
             async for event in self._model.stream(
                 [_outgoing(message) for message in messages],
                 list(tool_specs) if tool_specs else None,
                 system_prompt,
                 invocation_state=dict(invocation_state or {}),
+                **forced,
             ):
                 counted = counted or "metadata" in event
                 yield _timed(_without_bytes(event), began_s)

@@ -61,7 +61,8 @@ def _started(detail: Detail) -> str:
 
 def _ended(detail: Detail) -> str:
     more = f": {detail['detail']}" if detail.get("detail") else ""
-    return f"{detail.get('tool')} ended ({detail.get('outcome')}){more}"
+    surely = ", nobody has run it" if detail.get("not_run") else ""
+    return f"{detail.get('tool')} ended ({detail.get('outcome')}{surely}){more}"
 
 
 def _reduced(detail: Detail) -> str:

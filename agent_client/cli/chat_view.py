@@ -72,6 +72,6 @@ def turn_end(stop_reason: str | None, error: "JsonObject | None") -> str | None:
     """How a turn ended, unless it was as usual."""
     if error is not None:
         return f"the turn failed: {visible(str(error.get('type')))}: {visible(str(error.get('message')))}"
-    if stop_reason in (None, "end_turn", "interrupt"):
+    if stop_reason in (None, "end_turn", "interrupt", "tool_use"):
         return None
     return "the turn was stopped" if stop_reason == "cancelled" else f"the turn ended: {visible(str(stop_reason))}"

@@ -11,10 +11,12 @@ if TYPE_CHECKING:
 
 
 def print_outcome(session: str, outcome: "Outcome", as_json: bool) -> None:
-    """The questions, or the last message."""
+    """The questions, or the structured output as JSON, or the last message."""
     if as_json:
         print_json({"session_id": session, **outcome.as_json()})
     elif outcome.questions:
         print_questions(session, outcome.questions)
+    elif outcome.structured_output is not None:
+        print_json(outcome.structured_output)
     elif outcome.message is not None:
         print(Transcript().text(outcome.message["role"], outcome.message["content"], columns()))

@@ -151,7 +151,11 @@ class S3Objects(S3StorageDriverClient):
         return True
 
     def _read(self, bucket: str, key: str) -> bytes:
-        data: bytes = self._connected().get_object(Bucket=bucket, Key=key)["Body"].read()
+        client = self._connected()
+        try:
+            data: bytes = client.get_object(Bucket=bucket, Key=key)["Body"].read()
+        except client.exceptions.NoSuchKey as error:
+            raise FileNotFoundError(f"NoSuchKey: bucket {bucket} has no {key}") from error
         return data
 
 
@@ -185,7 +189,19 @@ class GCSObjects(GCSStorageDriverClient):
 
     async def get_object(self, *, bucket: str, object_name: str) -> bytes:
         """See temporalio; the name is that of a claim, with its prefix."""
-        return await in_thread(lambda: self._blob(bucket, object_name).download_as_bytes(timeout=_READ_S))
+        return await in_thread(lambda: self._read(bucket, object_name))
+
+    def _read(self, bucket: str, name: str) -> bytes:
+        from google.api_core.exceptions import NotFound
+
+        blob = self._blob(bucket, name)
+        try:
+            data: bytes = blob.download_as_bytes(timeout=_READ_S)
+        except NotFound as error:
+            if not blob.bucket.exists(timeout=_READ_S):
+                raise
+            raise FileNotFoundError(f"NotFound: bucket {bucket} has no {name}") from error
+        return data
 
     def _write(self, bucket: str, name: str, data: bytes) -> None:
         from google.api_core.exceptions import PreconditionFailed

@@ -24,10 +24,11 @@ from countersign.agent_client.payloads.compression import (
     compressed,
 )
 from countersign.agent_client.payloads.encryption import ENCRYPTED, decrypted, encrypted
+from countersign.agent_client.payloads.errors import DecryptionError
 from countersign.agent_client.payloads.keys import KeyRing
 from countersign.agent_client.payloads.owners import session_of
 from countersign.agent_client.payloads.references import is_reference
-from countersign.agent_client.payloads.unreadable import UNREADABLE
+from countersign.agent_client.payloads.unreadable import UNREADABLE, unreadable
 
 COMPRESS_FROM_BYTES = 16 * 1024
 _DONE = {COMPRESSED, ENCRYPTED, UNREADABLE}
@@ -39,18 +40,29 @@ class OurCodec(PayloadCodec, WithSerializationContext):
     Args:
         keys: Empty to encrypt nothing; what is encrypted then fails by name.
         compress: Whether to compress at all.
+        worker: Whether a worker uses it.
         own: Whether the payloads at hand are read by our workers only; so is what an activity encodes by hand.
     """
 
-    def __init__(self, keys: KeyRing, *, compress: bool, own: bool = True) -> None:
-        self._keys, self._compress, self._own = keys, compress, own
+    def __init__(self, keys: KeyRing, *, compress: bool, worker: bool = False, own: bool = True) -> None:
+        self._keys, self._compress, self._worker, self._own = keys, compress, worker, own
+
+    @property
+    def from_anybody(self) -> bool:
+        """True for the arguments of a session, on a worker: whoever may send signals can send any payload.
+
+        All else that a worker decodes was written by workers. It is never refused: the task is tried again.
+        """
+        return self._worker and not self._own
 
     def with_context(self, context: SerializationContext) -> Self:
         """See temporalio."""
         own = isinstance(context, ActivitySerializationContext) or (
             isinstance(context, WorkflowSerializationContext) and session_of(context.workflow_id) != context.workflow_id
         )
-        return self if own == self._own else type(self)(self._keys, compress=self._compress, own=own)
+        if own == self._own:
+            return self
+        return type(self)(self._keys, compress=self._compress, worker=self._worker, own=own)
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
         """See temporalio."""
@@ -60,7 +72,7 @@ class OurCodec(PayloadCodec, WithSerializationContext):
         """See temporalio. What is compressed is unpacked as long as the payloads are not too large together.
 
         Raises:
-            DecryptionError: If a payload's key is not here.
+            DecryptionError: If a payload's key is not here, and it is not from anybody; then it becomes a marker.
         """
         unpacking = Unpacking(OWN_MESSAGE_BYTES if self._own else FOREIGN_MESSAGE_BYTES)
         return [self._decoded(payload, unpacking) for payload in payloads]
@@ -77,7 +89,12 @@ class OurCodec(PayloadCodec, WithSerializationContext):
         if is_reference(payload):
             return payload
         if payload.metadata.get("encoding") == ENCRYPTED:
-            payload = decrypted(payload, self._keys)
+            try:
+                payload = decrypted(payload, self._keys)
+            except DecryptionError as error:
+                if not self.from_anybody:
+                    raise
+                payload = unreadable(str(error), here=True)
         if payload.metadata.get("encoding") == COMPRESSED:
             payload = unpacking.unpacked(payload)
         return payload

@@ -74,7 +74,11 @@ class FileStore(StorageDriver):
     def _store(self, blob: bytes) -> StorageDriverClaim:
         digest = hashlib.sha256(blob).hexdigest()
         path = _path(self._folders[0], digest)
-        if path.exists() and path.stat().st_size == len(blob):
+        try:
+            whole = path.read_bytes() == blob  # a damaged one of the right size is written anew
+        except FileNotFoundError:
+            whole = False
+        if whole:
             os.utime(path)
         else:
             _write(path, blob)
@@ -92,6 +96,8 @@ class FileStore(StorageDriver):
             if (found := hashlib.sha256(blob).hexdigest()) != digest:
                 raise ValueError(f"{_path(folder, digest)} is damaged: its SHA-256 is {found}")
             return Payload.FromString(blob)
+        if absent := [folder for folder in self._folders if not folder.is_dir()]:
+            raise OSError(f"no folder {absent[0]}; is it mounted?")
         raise FileNotFoundError(f"no file {' nor '.join(str(_path(folder, digest)) for folder in self._folders)}")
 
 

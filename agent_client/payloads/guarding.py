@@ -13,7 +13,7 @@ from temporalio.converter import (
     StorageDriverStoreContext,
 )
 
-from countersign.agent_client.payloads.errors import StorageError
+from countersign.agent_client.payloads.errors import NotHereError, StorageError
 from countersign.agent_client.payloads.owners import owned
 from countersign.agent_client.payloads.unreadable import unreadable
 
@@ -108,7 +108,8 @@ class GuardedStore(StorageDriver):
         """See temporalio. A claim that is not ours becomes a marker, and so does one that comes too often.
 
         Raises:
-            StorageError: If a blob of ours is missing, damaged or out of reach.
+            NotHereError: If a blob of ours is missing.
+            StorageError: If one is damaged or out of reach.
         """
         named = [self._named(claim) for claim in claims]
         first: dict[str, StorageDriverClaim] = {}
@@ -159,7 +160,8 @@ class GuardedStore(StorageDriver):
         try:
             [payload] = await self._inner.retrieve(context, [claim])
         except Exception as error:  # of whatever client the driver uses
-            raise StorageError(
+            missing = isinstance(_bottom(error), FileNotFoundError)
+            raise (NotHereError if missing else StorageError)(
                 f"blob {name} can't be read from {self._place} ({_cause(error)}); "
                 f"restore it, or check this process's access to the store: {AGAIN}"
             ) from error
@@ -173,7 +175,11 @@ def _copy(payload: Payload) -> Payload:
     return copy
 
 
+def _bottom(error: BaseException) -> BaseException:
+    return error.__cause__ if isinstance(error.__cause__, Exception) else error
+
+
 def _cause(error: BaseException) -> str:
     """What went wrong at the bottom, in one line: the SDK's drivers wrap it in an error that names the blob only."""
-    found = error.__cause__ or error
+    found = _bottom(error)
     return " ".join(f"{type(found).__name__}: {found}".split())[:500]

@@ -33,7 +33,7 @@ def data_converter(settings: PayloadSettings | None = None, *, worker: bool = Fa
         keys = load_keys(given.encryption_keys)
     return TolerantDataConverter(
         payload_converter_class=TolerantPayloadConverter if worker else OurPayloadConverter,
-        payload_codec=OurCodec(keys, compress=bool(given.locations or keys.keys)),
+        payload_codec=OurCodec(keys, compress=bool(given.locations or keys.keys), worker=worker),
         # An error's words may be a tool's input: they are to be hidden, too.
         failure_converter_class=(
             DefaultFailureConverterWithEncodedAttributes if keys.keys else DefaultFailureConverter

@@ -19,7 +19,7 @@ from temporalio.converter import (
     StorageDriverStoreContext,
 )
 
-from countersign.agent_client.payloads.errors import StorageError
+from countersign.agent_client.payloads.errors import NotHereError, StorageError
 from countersign.agent_client.payloads.unreadable import unreadable
 
 _MESSAGE = ExternalStorageReference.DESCRIPTOR.full_name.encode()
@@ -74,7 +74,21 @@ class TolerantStorage(ExternalStorage):
 
 @dataclass(frozen=True)
 class TolerantDataConverter(DataConverter):
-    """The SDK's data converter; what calls itself an encoded reference and is none becomes a marker."""
+    """The SDK's data converter; what calls itself an encoded reference and is none becomes a marker.
+
+    So does, among what anybody may have sent, a reference to what is not here.
+    """
+
+    async def _external_retrieve_payload_sequence(self, payloads: Sequence[Payload]) -> list[Payload]:
+        if not getattr(self.payload_codec, "from_anybody", False):  # our codec knows what is at hand
+            return await super()._external_retrieve_payload_sequence(payloads)
+        found: list[Payload] = []
+        for payload in payloads:
+            try:
+                found += await super()._external_retrieve_payload_sequence([payload])
+            except NotHereError as error:
+                found.append(unreadable(str(error), here=True))
+        return found
 
     async def _decode_reference_payload_sequence(self, payloads: Sequence[Payload]) -> list[Payload]:
         decoded: list[Payload] = []

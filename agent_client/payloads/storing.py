@@ -14,7 +14,7 @@ from temporalio.converter import (
 )
 
 from countersign.agent_client.payloads import buckets, file_store
-from countersign.agent_client.payloads.errors import StorageError
+from countersign.agent_client.payloads.errors import NotHereError
 from countersign.agent_client.payloads.file_store import FileStore
 from countersign.agent_client.payloads.guarding import AGAIN, BlobCache, ClaimCheck, GuardedStore
 from countersign.agent_client.payloads.owners import is_own
@@ -93,11 +93,11 @@ class _Missing(UnknownDriver):
         """See temporalio.
 
         Raises:
-            StorageError: Always.
+            NotHereError: Always.
         """
         claim: StorageDriverClaim = claims[0]
         bucket = f", bucket {claim.claim_data['bucket']!r:.100}" if "bucket" in claim.claim_data else ""
-        raise StorageError(
+        raise NotHereError(
             f"a value is stored outside the history (driver {self.name()}{bucket}), and this process has no "
             f"{self._scheme}:// store; set COUNTERSIGN_STORAGE to the workers' one ({FORMS}): {AGAIN}"
         )

@@ -1,7 +1,8 @@
 """What stands for a payload that can't be read and can't be told to be ours; and the converters that refuse it.
 
 Failing on such a payload would fail the workflow task for ever, before any of our code runs. So storage and
-codec hand on a marker, and whoever decodes it gets a `ValueError` with the reason.
+codec hand on a marker, and whoever decodes it gets a `ValueError` with the reason. One whose key or blob is not
+here may still be ours: its marker says so, and whoever decodes it gets an `UnreadableHereError`.
 """
 
 from collections.abc import Sequence
@@ -13,20 +14,25 @@ from temporalio.common import RawValue
 from temporalio.contrib.pydantic import PydanticPayloadConverter
 from temporalio.converter import CompositePayloadConverter, EncodingPayloadConverter
 
+from countersign.agent_core.errors import UnreadableHereError
+
 UNREADABLE = b"countersign/unreadable"
+_HERE = "here"
 _LONGEST = 500
 
 UNTYPED_BYTES = 4 * 1024 * 1024
 """What values whose types nobody has said may weigh together to be decoded at once."""
 
 
-def unreadable(reason: str) -> Payload:
+def unreadable(reason: str, *, here: bool = False) -> Payload:
     """The marker.
 
     Args:
         reason: Why the payload can't be read, for a person.
+        here: Whether it is this process that can't read it, while another one may.
     """
-    return Payload(metadata={"encoding": UNREADABLE}, data=reason[:_LONGEST].encode())
+    metadata = {"encoding": UNREADABLE, **({_HERE: b"true"} if here else {})}
+    return Payload(metadata=metadata, data=reason[:_LONGEST].encode())
 
 
 class _Refusing(EncodingPayloadConverter):
@@ -40,7 +46,8 @@ class _Refusing(EncodingPayloadConverter):
         return None
 
     def from_payload(self, payload: Payload, type_hint: type | None = None) -> Any:
-        raise ValueError(payload.data.decode(errors="replace"))
+        reason = payload.data.decode(errors="replace")
+        raise UnreadableHereError(reason) if _HERE in payload.metadata else ValueError(reason)
 
 
 _SHARED = (*PydanticPayloadConverter().converters.values(), _Refusing())

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 from countersign.agent_core.cycle.callbacks import CallbackRunner
 from countersign.agent_core.effects import Effects
 from countersign.agent_core.messages import Message
+from countersign.agent_core.structured_output import OutputTool
 from countersign.agent_core.wire import AuditEntry, CycleInput, TurnProgress, timestamp
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ class CycleContext:
     progress: TurnProgress
     invocation_state: dict[str, Any]
     model_calls: int
+    output: OutputTool | None = None
     audit: list[AuditEntry] = field(default_factory=list)
 
     def note(self, event: str, **detail: Any) -> None:

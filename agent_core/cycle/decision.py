@@ -19,13 +19,14 @@ from countersign.agent_core.approvals import (
 )
 from countersign.agent_core.cycle.context import CycleContext, cancel_text
 from countersign.agent_core.cycle.signatures import as_it_would_run, denied, signed
+from countersign.agent_core.doubts import resolve
 from countersign.agent_core.errors import ToolError, ToolInputError
 from countersign.agent_core.hooks.events import BeforeToolCallEvent
 from countersign.agent_core.interrupts import approves, call_digest, is_refusal, question_digest
 from countersign.agent_core.json_values import digest
 from countersign.agent_core.messages import ToolResult, ToolUse, error_result
 from countersign.agent_core.tools.base import Tool
-from countersign.agent_core.wire import NOT_RUN, GivenAnswer, Pending, Question, ShownCall, ToolCall
+from countersign.agent_core.wire import GivenAnswer, Pending, Question, ShownCall, ToolCall
 
 REFUSAL_LIMIT = 3
 """How often the model may repeat a refused call in one turn before nobody is asked any more."""
@@ -175,7 +176,7 @@ class Decider:
 
     def _unknown_outcome(self, index: int, original: ToolUse) -> Decision | None:
         use_id, detail = original["toolUseId"], self._pending.unknown[index]
-        not_run = detail.startswith(NOT_RUN)
+        not_run = index in self._pending.not_run
         question = self._ledger.latest("core", index, UNKNOWN_OUTCOME_QUESTION)
         if question is None or question.status != "answered" or question.answer is None:
             note = "Nobody has run the call." if not_run else "The call may have run. Nobody knows."
@@ -189,7 +190,7 @@ class Decider:
         if isinstance(response, str) and response.strip().lower() == "retry":
             # It covers one repetition: if that one is lost too, a person is asked again.
             question.status = "settled"
-            del self._pending.unknown[index]
+            resolve(self._pending, index)
             return None
         if isinstance(response, dict) and "result" in response:
             value = response["result"]

@@ -1,10 +1,12 @@
 """The first half of a cycle: hooks around the model call, and the call."""
 
 import copy
+from typing import cast
 
 from countersign.agent_core.cycle.context import CycleContext, cancel_text
 from countersign.agent_core.errors import CallbackError, RetryLimitError
 from countersign.agent_core.hooks.events import AfterModelCallEvent, BeforeModelCallEvent, ModelStopResponse
+from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.messages import Message, add_usage, assistant_text, tool_uses
 from countersign.agent_core.wire import ModelCall, ModelResponse
 
@@ -78,13 +80,18 @@ async def _cancelled(context: CycleContext) -> ModelStopResponse | None:
 
 
 async def _call(context: CycleContext) -> ModelResponse:
+    output, names = context.output, context.agent.tool_registry.names()
+    forced = output is not None and context.progress.forced
     call = ModelCall(
         agent=context.given.agent,
         session_id=context.given.session_id,
         cycle=context.given.cycle,
         call=context.model_calls,
         system_prompt=context.agent.system_prompt,
-        tools=context.agent.tool_registry.names(),
+        # A forced model is told of that tool alone: some take no tool_choice.
+        tools=[] if forced else [name for name in names if output is None or name != output.tool_name],
+        output_tool=cast(JsonObject, output.tool_spec) if output else None,
+        tool_choice={"tool": {"name": output.tool_name}} if output and forced else None,
         invocation_state=context.invocation_state,
     )
     context.model_calls += 1

@@ -1,9 +1,12 @@
 """Runs one cycle from its input to its outcome."""
 
+import contextlib
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
+
+from pydantic import BaseModel
 
 from countersign.agent_core.cycle.callbacks import CallbackRunner
 from countersign.agent_core.cycle.context import CycleContext, cancel_text
@@ -11,7 +14,12 @@ from countersign.agent_core.cycle.managing import Managing
 from countersign.agent_core.cycle.model_phase import call_model
 from countersign.agent_core.cycle.tool_phase import STOPPED_TEXT, ToolPhase
 from countersign.agent_core.effects import Effects, current_effects, current_spending
-from countersign.agent_core.errors import CallbackError, ContextWindowOverflowException, MaxTokensReachedException
+from countersign.agent_core.errors import (
+    CallbackError,
+    ContextWindowOverflowException,
+    MaxTokensReachedException,
+    ToolInputError,
+)
 from countersign.agent_core.hooks.events import AfterInvocationEvent, BeforeInvocationEvent, ModelStopResponse
 from countersign.agent_core.interrupts import as_interrupt
 from countersign.agent_core.messages import (
@@ -25,6 +33,7 @@ from countersign.agent_core.messages import (
     user_message,
 )
 from countersign.agent_core.result import AgentResult, Metrics
+from countersign.agent_core.structured_output import OutputTool
 from countersign.agent_core.wire import CycleInput, CycleOutcome, ErrorInfo, Pending
 
 if TYPE_CHECKING:
@@ -33,13 +42,20 @@ if TYPE_CHECKING:
 
 @dataclass
 class CycleEnd:
-    """A cycle's outcome and, if it failed, the very exception (which can't cross a wire)."""
+    """A cycle's outcome and what of it can't cross a wire: the very exception if it failed, the object it led to."""
 
     outcome: CycleOutcome
     cause: BaseException | None = None
+    output: BaseModel | None = None
 
 
-async def run_cycle(agent: "Agent", given: CycleInput, messages: Sequence[Message], effects: Effects) -> CycleEnd:
+async def run_cycle(
+    agent: "Agent",
+    given: CycleInput,
+    messages: Sequence[Message],
+    effects: Effects,
+    output: OutputTool | None = None,
+) -> CycleEnd:
     """Run one cycle of the agent loop.
 
     Args:
@@ -47,27 +63,40 @@ async def run_cycle(agent: "Agent", given: CycleInput, messages: Sequence[Messag
         given: What the cycle starts from.
         messages: The conversation so far.
         effects: The way to models, tools, steps and the clock.
+        output: What the turn shall lead to; what the agent wants by itself if None.
 
     Returns:
         Never raises for what models, tools, hooks or handlers do: that is an outcome too.
     """
-    cycle = _Cycle(agent, given, messages, effects)
+    output = output or agent.output_tool
+    cycle = _Cycle(agent, given, messages, effects, output)
     token, spending = current_effects.set(effects), current_spending.set(cycle.spend)
     try:
-        return await cycle.run()
+        with agent.tool_registry.with_tool(output):
+            return await cycle.run()
     finally:
         current_effects.reset(token)
         current_spending.reset(spending)
 
 
 class _Cycle:
-    def __init__(self, agent: "Agent", given: CycleInput, messages: Sequence[Message], effects: Effects) -> None:
+    def __init__(
+        self,
+        agent: "Agent",
+        given: CycleInput,
+        messages: Sequence[Message],
+        effects: Effects,
+        output: OutputTool | None,
+    ) -> None:
         agent.load(messages, given.agent_state, given.handlers)
         runner = CallbackRunner(agent, effects, given.progress.guides)
         self._context = CycleContext(
             agent, given, effects, runner, given.progress.model_copy(deep=True),
-            copy.deepcopy(given.invocation_state), given.model_calls,
+            copy.deepcopy(given.invocation_state), given.model_calls, output,
         )  # fmt: skip
+        if given.opens == "resume":
+            self._context.progress.forced = False  # with an answer the model may need its other tools again
+        self._output: BaseModel | None = None
         self._managing = Managing(self._context)
         self._before = list(messages)
         self._pending = given.pending.model_copy(deep=True) if given.pending else None
@@ -83,7 +112,7 @@ class _Cycle:
         except Exception as error:
             cause = error.cause if isinstance(error, CallbackError) else error
             outcome = self._failed(error)
-        if outcome.stop_reason != "tool_use":
+        if not outcome.goes_on:
             for ending in (self._managing.after_turn, self._after_invocation):
                 try:
                     await ending(outcome)
@@ -99,7 +128,7 @@ class _Cycle:
                 cause = error
                 outcome = self._failed(error)
         outcome.handlers = handlers
-        return CycleEnd(self._complete(outcome), cause)
+        return CycleEnd(self._complete(outcome), cause, self._output if outcome.structured_output is not None else None)
 
     async def _loop(self) -> CycleOutcome:
         given = self._context.given
@@ -118,7 +147,7 @@ class _Cycle:
                     "conversation; raise the limit, or prompt again to go on"
                 )
             if response.stop_reason != "tool_use":
-                return self._outcome(response.stop_reason, response.message)
+                return await self._without_tools(response)
             self._pending = Pending(origin_cycle=given.cycle, message=response.message)
         return await self._tools(self._pending)
 
@@ -136,6 +165,18 @@ class _Cycle:
             except ContextWindowOverflowException as error:
                 await self._managing.after_overflow(error)
 
+    async def _without_tools(self, response: ModelStopResponse) -> CycleOutcome:
+        """The end of the turn, unless the model owes structured output and has not been asked for it."""
+        context, output = self._context, self._context.output
+        outcome = self._outcome(response.stop_reason, response.message)
+        if output is None or response.stop_reason != "end_turn":
+            return outcome
+        if context.progress.forced:
+            return self._leading_to(outcome, output.in_text(response.message))
+        context.progress.forced = True
+        await context.add_message(user_message(output.prompt))
+        return self._outcome("tool_use", response.message)
+
     async def _tools(self, pending: Pending) -> CycleOutcome:
         end = await ToolPhase(self._context, pending).run()
         if end.kind == "interrupt":
@@ -143,12 +184,23 @@ class _Cycle:
             outcome.pending = end.pending
             return outcome
         if end.kind == "cancelled":
-            return await self._say_and_end("cancelled", self._context.agent.cancellation.words(STOPPED_TEXT))
-        if end.end_turn is not None:
+            outcome = await self._say_and_end("cancelled", self._context.agent.cancellation.words(STOPPED_TEXT))
+        elif end.end_turn is not None:
             message: Message = {"role": "assistant", "content": end.end_turn}
             await self._context.add_message(message)
-            return self._outcome("end_turn", message)
-        return self._outcome("tool_use", pending.message)
+            outcome = self._outcome("end_turn", message)
+        else:
+            outcome = self._outcome("tool_use", pending.message)
+        if self._context.output is not None and pending.outputs:
+            # If its class has changed while a person was asked, it may not fit any more: the turn goes on.
+            with contextlib.suppress(ToolInputError):
+                first = pending.outputs[min(pending.outputs)]
+                return self._leading_to(outcome, self._context.output.value(first))
+        return outcome
+
+    def _leading_to(self, outcome: CycleOutcome, output: BaseModel) -> CycleOutcome:
+        self._output, outcome.structured_output = output, output.model_dump(mode="json")
+        return outcome
 
     async def _before_invocation(self) -> CycleOutcome | None:
         given = self._context.given
@@ -226,6 +278,7 @@ class _Cycle:
             metrics=Metrics.of(context.progress),
             state=context.invocation_state.get("request_state", {}),
             interrupts=[as_interrupt(question) for question in questions if question.status == "open"] or None,
+            structured_output=self._output,
         )
         event = AfterInvocationEvent(context.agent, invocation_state=context.invocation_state, result=result)
         await context.runner.fire(event)

@@ -10,10 +10,11 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal
 
-from countersign.agent_core.approvals import Ask, Asking, Ledger
+from countersign.agent_core.approvals import UNKNOWN_OUTCOME_QUESTION, Ask, Asking, Ledger
 from countersign.agent_core.cycle.context import CycleContext, cancel_text
 from countersign.agent_core.cycle.decision import Asked, Decider, Refused, Run
 from countersign.agent_core.cycle.signatures import approved_by, as_it_would_run, words_for_the_model
+from countersign.agent_core.doubts import doubt, doubt_words
 from countersign.agent_core.errors import CallbackError, RetryLimitError, ToolInputError
 from countersign.agent_core.hooks.events import AfterToolCallEvent, AfterToolsEvent, BeforeToolsEvent
 from countersign.agent_core.json_values import check_json
@@ -26,6 +27,7 @@ from countersign.agent_core.messages import (
     results_message,
     tool_uses,
 )
+from countersign.agent_core.structured_output import OutputTool
 from countersign.agent_core.wire import ErrorInfo, Pending, ShownCall, ToolOutcome
 
 STOPPED_TEXT = "Tool execution cancelled"
@@ -114,12 +116,18 @@ class ToolPhase:
         return ToolPhaseEnd("cancelled" if stopped else "done", end_turn=end_turn)
 
     async def alone(self) -> None:
-        """The calls without the events of their batch, and without results in the conversation.
+        """The same without a turn: no results in the conversation, and nothing that hooks could end.
 
         Raises:
             CallbackError: If a hook or handler fails; results that are there already stay in the batch.
         """
-        await self._calls()
+        try:
+            if await self._ask_for_batch():
+                return
+            await self._calls()
+        except CallbackError as error:
+            self._pass.error = self._pass.error or error
+        await self._after_tools()
         if self._pass.error is not None:
             raise self._pass.error
 
@@ -130,8 +138,13 @@ class ToolPhase:
         self._pending.doubted = True
         for index in self._unfinished():
             tool = self._context.agent.tool_registry.get(str(self._uses[index]["name"]))
-            if tool is None or not tool.idempotent:
-                self._pending.unknown.setdefault(index, "the session was reset, and may have run it before that")
+            known = index in self._pending.unknown and index not in self._pending.not_run
+            if known or (tool is not None and tool.idempotent):
+                continue
+            asked = self._ledger.latest("core", index, UNKNOWN_OUTCOME_QUESTION)
+            if asked is not None:
+                asked.status = "settled"  # it said that nobody had run the call: a retry was no second run then
+            doubt(self._pending, index, "the session was reset, and may have run it before that")
 
     def _unfinished(self) -> list[int]:
         return [index for index in range(len(self._uses)) if index not in self._pending.results]
@@ -148,8 +161,7 @@ class ToolPhase:
 
     def _finish_rest(self, text: str) -> None:
         for index in self._unfinished():
-            doubt = self._pending.unknown.get(index)
-            known = text if doubt is None else f"This call may have run; its outcome is unknown: {doubt}"
+            known = doubt_words(self._pending, index) or text
             self._finish(index, not_run(self._uses[index]["toolUseId"], known, self._pending.executions.get(index, 0)))
 
     async def _add_results(self) -> None:
@@ -285,8 +297,7 @@ class ToolPhase:
         again: list[int] = []
         failures: list[Exception] = []
 
-        async def done(position: int, outcome: ToolOutcome) -> None:
-            run = runs[position]
+        async def conclude(run: Run, outcome: ToolOutcome) -> None:
             try:
                 if await self._conclude(run, outcome):
                     again.append(run.call.index)
@@ -297,8 +308,13 @@ class ToolPhase:
             approvals = approved_by([*self._ledger.of(run.call.index), *self._ledger.of(None)])
             self._context.note("tool_started", index=run.call.index, tool=run.call.tool, digest=run.call.digest,
                                approved_by=approvals)  # fmt: skip
-        if runs:
-            await self._context.effects.call_tools([run.call for run in runs], done)
+            if isinstance(run.tool, OutputTool):
+                self._pending.outputs[run.call.index] = run.call.input
+                await conclude(run, run.tool.outcome(run.call))
+        outside = [run for run in runs if not isinstance(run.tool, OutputTool)]
+        if outside:
+            calls = [run.call for run in outside]
+            await self._context.effects.call_tools(calls, lambda place, outcome: conclude(outside[place], outcome))
         if failures:
             raise failures[0]
         return sorted(again)
@@ -307,7 +323,9 @@ class ToolPhase:
         """Take one call's outcome. True if a hook wants it to run again."""
         index, use_id = run.call.index, run.call.tool_use_id
         self._context.agent.state.merge(outcome.state_set, outcome.state_deleted)
-        self._context.note("tool_ended", index=index, tool=run.call.tool, outcome=outcome.kind, detail=outcome.detail)
+        surely = {"not_run": True} if outcome.not_run else {}
+        self._context.note("tool_ended", index=index, tool=run.call.tool, outcome=outcome.kind, detail=outcome.detail,
+                           **surely)  # fmt: skip
         if outcome.kind == "interrupt" and outcome.ask is not None:
             ask = Ask(outcome.ask.name, outcome.ask.reason, outcome.ask.answers)
             shown = ShownCall(index=index, tool_use_id=use_id, tool=run.call.tool, input=run.call.input,
@@ -315,7 +333,7 @@ class ToolPhase:
             self._note_asked(self._ledger.open("tool", index, ask, [shown], fresh=True).id, ask)
             return False
         if outcome.kind == "unknown":
-            self._pending.unknown[index] = outcome.detail
+            doubt(self._pending, index, outcome.detail, not_run=outcome.not_run)
             await self._decide(index, [])
             return False
         if outcome.kind == "never_started":

@@ -9,7 +9,7 @@ from countersign.agent_core.errors import AnswerRefused, reason_of
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.messages import Message, results_message, tool_uses, user_message
 from countersign.agent_core.session.answering import open_questions, question_for, record
-from countersign.agent_core.session.recovery import adopt, rebuild, results_of
+from countersign.agent_core.session.recovery import adopt, doubt_lost, rebuild, results_of
 from countersign.agent_core.session.state import QueuedPrompt, SessionState
 from countersign.agent_core.wire import (
     AcceptedAnswer,
@@ -25,6 +25,10 @@ from countersign.agent_core.wire import (
     TurnProgress,
     timestamp,
 )
+
+LOST_CYCLES = 100
+"""More than one cycle workflow runs: their numbers are skipped if nobody knows which ones were used, so
+that no idempotency key and no question id comes back for another call."""
 
 CYCLE_FAILURES = 3
 """Cycles that may fail as workflows in a row before the turn fails."""
@@ -200,19 +204,15 @@ class Session:
     def finish_cycle(self, outcome: CycleOutcome, now: datetime) -> None:
         """Take over what a cycle left behind."""
         state = self.state
-        if outcome.pieces is not None:
-            state.replace([*state.pieces()[: outcome.kept], *outcome.pieces])
-        elif outcome.conversation is not None:
-            state.replace([outcome.conversation])
-        else:
-            state.extend(outcome.messages)
+        state.follow(outcome)
         state.cycle = max(state.cycle + 1, outcome.last_cycle)
-        state.agent_state, state.handlers = outcome.agent_state, outcome.handlers
-        state.invocation_state, state.progress = outcome.invocation_state, outcome.progress
-        state.model_calls, state.failures = outcome.model_calls, 0
+        if not outcome.as_before:
+            state.agent_state, state.handlers = outcome.agent_state, outcome.handlers
+            state.invocation_state = outcome.invocation_state
+        state.progress, state.model_calls, state.failures = outcome.progress, outcome.model_calls, 0
         for entry in outcome.audit:
             state.note(entry)
-        if outcome.stop_reason == "tool_use":
+        if outcome.goes_on:
             state.pending, state.go_on, state.resume_due = None, True, False
             self._set_status("idle", now)
         elif outcome.stop_reason == "interrupt" and outcome.pending is not None:
@@ -224,7 +224,8 @@ class Session:
                 error = ErrorInfo(type="CycleFailed", message="the cycle stopped for answers and asked nothing")
                 self.fail_turn(error, now)
         else:
-            self._end_turn(outcome.stop_reason, outcome.message, outcome.error, "Not run: the turn ended.", now)
+            output = outcome.structured_output
+            self._end_turn(outcome.stop_reason, outcome.message, outcome.error, "Not run: the turn ended.", now, output)
             if outcome.resume and not state.closing and not state.stopping:
                 state.prompts.insert(0, QueuedPrompt(messages=outcome.resume))
         if state.stopping and state.status != "running":
@@ -253,6 +254,9 @@ class Session:
             now: The present moment.
         """
         state = self.state
+        if recovery.lost:
+            self._lose(recovery.reason, given, now)
+            return
         state.failures += 1
         rebuilt = rebuild(recovery, given)
         self._note(now, "cycle_failed", reason=recovery.reason, kept=rebuilt.kept, unknown=sorted(rebuilt.unknown))
@@ -276,12 +280,32 @@ class Session:
             )
             self._end_turn("failed", None, error, f"Not run: {error.message}", now)
 
+    def _lose(self, reason: str, given: CycleInput, now: datetime) -> None:
+        """End the turn of a cycle that may have done anything: nothing of it is run again unasked."""
+        state = self.state
+        unknown = doubt_lost(state.pending, given.pending, reason) if state.pending and given.pending else []
+        self._note(now, "cycle_failed", reason=reason, kept=0, unknown=unknown, lost=True)
+        state.cycle += LOST_CYCLES
+        state.stopping = False
+        if not given.pending:
+            state.extend(given.prompt)
+        text = (
+            f"cycle {given.cycle} failed: {reason}. What its model asked for may have run; look before you prompt again"
+        )
+        self.fail_turn(ErrorInfo(type="CycleFailed", message=text), now)
+
     def fail_turn(self, error: ErrorInfo, now: datetime) -> None:
         """End the turn because its next cycle can't even be started."""
         self._end_turn("failed", None, error, f"Not run: {error.message}", now)
 
     def _end_turn(
-        self, stop_reason: str, message: Message | None, error: ErrorInfo | None, text: str, now: datetime
+        self,
+        stop_reason: str,
+        message: Message | None,
+        error: ErrorInfo | None,
+        text: str,
+        now: datetime,
+        output: JsonObject | None = None,
     ) -> None:
         """End the turn with a valid history: each call without a result gets an error result."""
         state = self.state
@@ -295,6 +319,7 @@ class Session:
         self._note(now, "turn_ended", stop_reason=stop_reason, error=error.model_dump() if error else None)
         self._set_status("idle", now)
         state.last = self._result(stop_reason, message, error)
+        state.last.structured_output = output
 
     def _withdraw(self, now: datetime) -> None:
         for question in self.open_questions():

@@ -3,10 +3,11 @@
 from dataclasses import dataclass, field
 
 from countersign.agent_core.approvals import UNKNOWN_OUTCOME_QUESTION
+from countersign.agent_core.doubts import doubt, doubt_words
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.messages import Message, ToolResult, error_result, not_run, results_message, tool_uses
 from countersign.agent_core.session.state import SessionState
-from countersign.agent_core.wire import NOT_RUN, CycleInput, Pending, RecoveredCycle, Recovery
+from countersign.agent_core.wire import CycleInput, Pending, RecoveredCycle, Recovery
 
 
 @dataclass
@@ -54,6 +55,8 @@ def rebuild(recovery: Recovery, given: CycleInput) -> Rebuilt:
         rebuilt.model_calls += 1
         if tool_uses(message):
             _take(rebuilt, Pending(origin_cycle=cycle.cycle, message=message), cycle, cycles[number + 1 :])
+        elif cycles[number + 1 :]:
+            rebuilt.messages.extend(cycles[number + 1].opened_with)  # the model was asked for its structured output
         if rebuilt.pending is not None:
             break
     return rebuilt
@@ -83,7 +86,7 @@ def _take(rebuilt: Rebuilt, pending: Pending, cycle: RecoveredCycle | None, late
             pending.executions[call.index] = pending.executions.get(call.index, 0) + 1
             rebuilt.kept += 1
         elif call.status == "unknown" or (call.outcome is not None and call.outcome.kind == "unknown"):
-            pending.unknown[call.index] = call.detail or "its cycle failed while it ran"
+            doubt(pending, call.index, call.detail or "its cycle failed while it ran")
             rebuilt.unknown[call.index] = pending.unknown[call.index]
     uses = tool_uses(pending.message)
     if all(index in pending.results for index in range(len(uses))):
@@ -113,15 +116,34 @@ def adopt(rebuilt: Rebuilt, state: SessionState) -> None:
     state.resume_due = True
 
 
+def doubt_lost(pending: Pending, given: Pending, reason: str) -> list[int]:
+    """Mark the calls that a lost cycle may have run: all without a result whose question was not open then.
+
+    Args:
+        pending: The session's batch; changed in place.
+        given: The batch as the cycle got it.
+        reason: Why nothing is known.
+
+    Returns:
+        The places of those calls.
+    """
+    asked = [question for question in given.questions if question.status == "open"]
+    waiting = {question.index for question in asked}
+    found = []
+    for index in range(len(tool_uses(pending.message))):
+        if index not in pending.results and index not in waiting and None not in waiting:
+            doubt(pending, index, reason)
+            found.append(index)
+    return found
+
+
 def results_of(pending: Pending, text: str) -> list[ToolResult]:
     """A result for each call of a batch that is given up: its own, what is known of it, or `text` as an error."""
     results: list[ToolResult] = []
     for index, use in enumerate(tool_uses(pending.message)):
         known = pending.results.get(index)
-        if known is None and index in pending.unknown:
-            detail = pending.unknown[index]
-            doubt = f"This call may have run; its outcome is unknown: {detail}"
-            doubt = f"This call has not run: {detail.removeprefix(NOT_RUN)}" if detail.startswith(NOT_RUN) else doubt
-            known = error_result(use["toolUseId"], doubt)
+        words = doubt_words(pending, index)
+        if known is None and words is not None:
+            known = error_result(use["toolUseId"], words)
         results.append(known or not_run(use["toolUseId"], text, pending.executions.get(index, 0)))
     return results

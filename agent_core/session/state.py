@@ -10,6 +10,7 @@ from countersign.agent_core.messages import Message
 from countersign.agent_core.wire import (
     PROTOCOL,
     AuditEntry,
+    CycleOutcome,
     Pending,
     Piece,
     SessionOptions,
@@ -91,6 +92,15 @@ class SessionState(Wire):
             if json_size(self.tail) >= SEGMENT_BYTES:
                 self.segments.append(self.tail)
                 self.tail = []
+
+    def follow(self, outcome: CycleOutcome) -> None:
+        """Take the conversation as a cycle left it."""
+        if outcome.pieces is not None:
+            self.replace([*self.pieces()[: outcome.kept], *outcome.pieces])
+        elif outcome.conversation is not None:
+            self.replace([outcome.conversation])
+        else:
+            self.extend(outcome.messages)
 
     def replace(self, pieces: list[Piece]) -> None:
         """Take another conversation."""

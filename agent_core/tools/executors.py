@@ -1,5 +1,7 @@
 """How the calls of one message run: side by side, or one after the other. `Agent(tool_executor=...)` takes one."""
 
+from countersign.agent_core.errors import AgentDefinitionError
+
 
 class ToolExecutor:
     """Says in which order the calls of one message are decided and run.
@@ -26,3 +28,19 @@ class SequentialToolExecutor(ToolExecutor):
     """
 
     one_by_one = True
+
+
+def checked_executor(given: ToolExecutor | None, agent: str) -> ToolExecutor:
+    """The executor that an agent was given, or else the ordinary one.
+
+    Raises:
+        AgentDefinitionError: If it is none.
+    """
+    if given is None:
+        return ConcurrentToolExecutor()
+    if not isinstance(given, ToolExecutor):
+        raise AgentDefinitionError(
+            f"agent {agent!r}: tool_executor must be a SequentialToolExecutor() or a ConcurrentToolExecutor() of "
+            f"countersign.tools.executors, not {given!r}"
+        )
+    return given

@@ -1,5 +1,6 @@
 """The tools of one agent by name."""
 
+import contextlib
 import re
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -36,6 +37,15 @@ class ToolRegistry:
                 raise AgentDefinitionError(f"{item!r} is not a tool; decorate the function with @tool")
             self.add(adopted)
             return
+        self.check(item)
+        self._tools[item.tool_name] = item
+
+    def check(self, item: Tool) -> None:
+        """What `add` checks of a tool, without adding it.
+
+        Raises:
+            AgentDefinitionError: For a bad name, or one that is taken.
+        """
         name = item.tool_name
         if not _NAME.match(name):
             raise AgentDefinitionError(
@@ -43,7 +53,22 @@ class ToolRegistry:
             )
         if name in self._tools and self._tools[name] is not item:
             raise AgentDefinitionError(f"two tools are named {name!r}; give one another name with @tool(name=...)")
-        self._tools[name] = item
+
+    @contextlib.contextmanager
+    def with_tool(self, item: Tool | None) -> Iterator[None]:
+        """Have one tool more for a while; None for no other than now.
+
+        Raises:
+            AgentDefinitionError: For a bad name, or one that is taken.
+        """
+        if item is None:
+            yield
+            return
+        self.add(item)
+        try:
+            yield
+        finally:
+            self._tools.pop(item.tool_name, None)
 
     def get(self, name: str) -> Tool | None:
         """The tool of that name, or None."""

@@ -119,8 +119,9 @@ async def test_the_last_answer_of_a_cycle_counts(queue):
     assert recovery.cycles[0].response.message["content"] == [{"text": "two"}]
 
 
-async def test_a_workflow_that_is_gone_had_finished_nothing_that_can_be_read(queue):
-    """A history that was removed is an empty recovery, not an error that repeats for ever."""
+async def test_nobody_knows_what_a_workflow_that_is_gone_has_done(queue):
+    """A history that was removed is a recovery that says so, not an error that repeats for ever."""
     async with queue.worker(served(quick)):
         reading = await queue.start(READ_CYCLE_ACTIVITY, "no-such-workflow", None, "lost")
-        assert await asyncio.wait_for(reading.result(), 20) == {"reason": "lost", "cycles": []}
+        found = await asyncio.wait_for(reading.result(), 20)
+        assert found == {"reason": "lost, and its history is gone", "lost": True, "cycles": []}

@@ -16,9 +16,11 @@ from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionResponse
 from tests.support.shop import AFTER, BEFORE, CHANGES, HARMLESS, SHOP, agent
 
 from countersign.agent_client.errors import ClientError
-from countersign.agent_client.replay_findings import difference
+from countersign.agent_client.replay_findings import difference, session_findings
 from countersign.agent_client.replay_histories import read_history
 from countersign.agent_client.replaying import pinned_build
+from countersign.agent_core.deployment import load_agents
+from countersign.agent_core.session import SessionState
 from countersign.workflows.replayed import Started
 
 ROOT = Path(__file__).parents[2]
@@ -72,6 +74,21 @@ async def settled(session, question: str) -> None:
             if {one.id for one in await session.interrupts()} - {question}:
                 return
             await asyncio.sleep(0.05)
+
+
+def test_a_session_manager_of_the_agent_is_not_touched(tmp_path, monkeypatch):
+    """Looking changes nothing: what an agent keeps in-process is neither restored nor written."""
+    folder = str(tmp_path / "kept")
+    (tmp_path / "kept_agents.py").write_text(
+        "from countersign import Agent, ScriptedModel, durable\n"
+        "from countersign.session import FileSessionManager\n"
+        "@durable('kept')\n"
+        "def kept():\n"
+        f"    return Agent(ScriptedModel(['hi']), session_manager=FileSessionManager('s', {folder!r}))\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    assert session_findings(SessionState(session_id="s", agent="kept"), load_agents(["kept_agents"])) == []
+    assert not Path(folder).exists()
 
 
 def test_a_history_from_a_file_needs_no_server():

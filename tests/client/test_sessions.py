@@ -76,6 +76,22 @@ async def test_an_answer_to_what_the_person_did_not_see_is_refused(served):
     assert (await session.result()).stop_reason == "cancelled"
 
 
+@pytest.mark.parametrize("verdict", ["approve", "deny"])
+async def test_a_verdict_is_bound_to_what_was_seen(served, verdict):
+    """With another digest than the question has, it is refused; with a short one, it is not sent at all."""
+    session = await served.start("asker", "delete a")
+    (question,) = await session.wait_for_questions(SOON)
+    give = getattr(session, verdict)
+    with pytest.raises(AnswerRefused) as caught:
+        await give(question.id, digest="0" * 64)
+    assert caught.value.code == "outdated"
+    for short in ("", question.digest[:15]):
+        with pytest.raises(ValueError, match="16 or more digits"):
+            await give(question.id, digest=short)
+    assert (await give(question.id, digest=question.digest)).open == []
+    await session.result()
+
+
 async def test_invoke_is_like_calling_the_agent(served):
     """It returns with questions, and with the answers' outcome."""
     session = await served.start("asker", "hello", lifetime="open")

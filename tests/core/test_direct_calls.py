@@ -6,12 +6,14 @@ import contextlib
 import pytest
 from tests.core.driving import acts, asking, make, reply, valid
 
-from countersign import Agent, InterventionHandler, tool
+from countersign import Agent, InterventionHandler, ScriptedModel, ToolContext, tool
 from countersign.agent_core.deployment import load_agents
 from countersign.agent_core.effects import on_a_worker
 from countersign.errors import AgentDefinitionError, ConcurrencyException, PolicyViolationError
-from countersign.hooks import AfterToolCallEvent, BeforeToolCallEvent
+from countersign.hooks import AfterToolCallEvent, AfterToolsEvent, BeforeToolCallEvent, BeforeToolsEvent
 from countersign.interventions import Deny, Proceed
+from countersign.models import calls
+from countersign.vended_interventions.hitl import HumanInTheLoop, LLMClassifierConfig
 
 
 class Twice(InterventionHandler):
@@ -25,6 +27,74 @@ class Twice(InterventionHandler):
     def before_tool_call(self, event, **kwargs):
         self.count += 1
         return Proceed() if self.count <= 2 else Deny(reason="enough")
+
+
+def audit(agent):
+    """The events of the audit trail, in order, and its last line's detail."""
+    lines = agent._here()._session.state.audit
+    return [line.event for line in lines], lines[-1].detail
+
+
+@pytest.mark.parametrize("idempotent", [False, True])
+def test_each_direct_call_has_a_key_of_its_own(idempotent):
+    """A payment service that drops what it has seen loses no payment; a turn's calls have other keys again."""
+    keys = []
+
+    @tool(context=True, idempotent=idempotent)
+    def pay(amount: int, tool_context: ToolContext) -> str:
+        """Pay."""
+        keys.append(tool_context.idempotency_key)
+        return "paid"
+
+    script = [calls(("pay", {"amount": 1})), "done"]
+    agent = make([], script, hooks=[], tools=[pay])
+    for amount in (1, 1, 2):
+        agent.tool.pay(amount=amount)
+    agent("go")
+    agent.tool.pay(amount=1)
+    assert len(set(keys)) == len(keys) == 5
+
+
+def test_a_batch_hook_refuses_a_direct_call():
+    """A gate is a gate, whichever event it stands at; begin and end of the batch come in pairs."""
+    log, seen = [], []
+
+    def gate(event: BeforeToolsEvent):
+        seen.append(event.message["content"][0]["toolUse"]["input"])
+        event.cancel = "not today" if seen[-1]["x"] == 1 else False
+
+    def ended(event: AfterToolsEvent):
+        seen.append(len(event.message["content"]))
+
+    agent = make(log, acts(), hooks=[gate, ended])
+    refused, ran = agent.tool.act(x=1), agent.tool.act(x=2)
+    assert (refused["status"], refused["content"], ran["status"]) == ("error", [{"text": "not today"}], "success")
+    assert log == [2] and seen == [{"x": 1}, 1, {"x": 2}, 1] and valid(agent)
+
+
+def test_a_batch_hook_that_asks_stops_a_direct_call():
+    """Nobody can answer, so nothing runs; as for a question about the call alone."""
+    log = []
+
+    def asks(event: BeforeToolsEvent):
+        event.interrupt("all of these?")
+
+    agent = make(log, acts(), hooks=[asks])
+    with pytest.raises(RuntimeError, match="cannot raise interrupt in direct tool call"):
+        agent.tool.act(x=1)
+    assert log == [] and agent.messages == []
+    assert audit(agent)[0] == ["question_asked", "direct_call"]
+
+
+def test_the_audit_trail_has_direct_calls():
+    """What a program does itself is written down like what a model asks for; so is what its judges cost."""
+    judge = ScriptedModel(lambda scene: calls(("verdict", {"requires_approval": False, "reason": "harmless"})))
+    agent = make([], acts(), hooks=[], interventions=[HumanInTheLoop(classifier=LLMClassifierConfig(model=judge))])
+    agent.tool.act(x=1)
+    events, last = audit(agent)
+    assert events[-3:] == ["tool_started", "tool_ended", "direct_call"]
+    assert last["tool"] == "act" and last["ended"] == "success" and last["usage"]["totalTokens"] > 0
+    assert agent._here()._session.state.progress.usage == last["usage"]
 
 
 def test_handlers_remember_direct_calls():

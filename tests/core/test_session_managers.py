@@ -1,17 +1,17 @@
 """`Agent(session_manager=...)`: what waits in one process is answered in another."""
 
 import importlib
+import os
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
 
 import pytest
 from strands.session import FileSessionManager as StrandsFiles
 from tests.core.driving import make, questions, reply, results, valid
 from tests.differential.models import MODELS
 
-from countersign import Agent, InterventionHandler
+from countersign import Agent, InterventionHandler, ScriptedModel
+from countersign.agent_client.private_folders import state_folder
 from countersign.errors import AgentDefinitionError
 from countersign.interventions import Proceed
 from countersign.models import calls
@@ -102,6 +102,64 @@ def test_an_id_that_is_no_folder_is_refused(tmp_path, name):
         FileSessionManager(session_id=name, storage_dir=tmp_path)
 
 
+def by_others(path):
+    path.chmod(0o722)
+
+
+def by_a_group(path):
+    path.chmod(0o770)
+
+
+def of_another(path):
+    os.chown(path, 12345, -1)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can give a folder to somebody else")
+@pytest.mark.parametrize("place", ["", "s", "s/default.json"])
+@pytest.mark.parametrize("harm", [by_others, by_a_group, of_another])
+def test_what_others_may_have_written_is_refused(tmp_path, harm, place):
+    """An answer in it may be anybody's: neither folder nor file is trusted, and nothing runs."""
+    log, folder = [], tmp_path / "kept"
+    fresh(folder, log)("go")
+    harm(folder / place)
+    with pytest.raises(PermissionError, match="can't be trusted"):
+        fresh(folder, log)
+    assert log == []
+
+
+def test_a_folder_that_anybody_may_replace_is_refused(tmp_path):
+    """A folder in a sticky one, like those under /tmp, can't be replaced by others; one beside it can."""
+    above = tmp_path / "shared"
+    above.mkdir()
+    above.chmod(0o1777)
+    fresh(above / "kept", [])("go")
+    above.chmod(0o777)
+    with pytest.raises(PermissionError, match="anybody may replace"):
+        fresh(above / "kept", [])
+
+
+def test_a_planted_link_is_not_followed(tmp_path):
+    """The file is the session, and not what it points to."""
+    fresh(tmp_path, [])("go")
+    file = tmp_path / "s" / "default.json"
+    file.rename(tmp_path / "elsewhere.json")
+    file.symlink_to(tmp_path / "elsewhere.json")
+    with pytest.raises(OSError, match="symbolic"):
+        fresh(tmp_path, [])
+
+
+@pytest.mark.parametrize("state", ["", "state", "/"])
+def test_without_a_folder_it_is_the_users_own(tmp_path, monkeypatch, state):
+    """And not one that all users share; made so that nobody else can look into it."""
+    home, given = tmp_path / "home", f"{tmp_path}/state" if state == "/" else state
+    monkeypatch.setenv("HOME", str(home))
+    monkeypatch.setenv("XDG_STATE_HOME", given)
+    kept = (tmp_path / "state" if state == "/" else home / ".local" / "state") / "countersign" / "sessions"
+    Agent(ScriptedModel(["hi"]), session_manager=FileSessionManager("s"))("go")
+    assert (kept / "s" / "default.json").stat().st_mode & 0o777 == 0o600
+    assert {path.stat().st_mode & 0o777 for path in (kept, kept.parent, kept / "s")} == {0o700}
+
+
 class Document:
     """The document's example: a server that builds its agent anew for each call."""
 
@@ -185,7 +243,7 @@ async def test_on_a_worker_it_is_not_used(lab):
     lab.package("keeping", agents=KEPT)
     session = await lab.start(lab.worker("keeping.agents"), "kept", "go")
     assert (await session.result()).stop_reason == "end_turn"
-    assert not (Path(tempfile.gettempdir()) / "countersign-sessions" / "never-kept").exists()
+    assert not (state_folder() / "countersign" / "sessions" / "never-kept").exists()
 
 
 def test_what_is_no_session_manager_is_refused():

@@ -15,7 +15,7 @@ from tests.crash.points import Trap, set_trap
 
 from countersign.agent_core.wire import WORKER_READY
 from countersign.serving.settings import WorkerSettings
-from countersign.worker import serve
+from countersign.worker import loaded, serve
 
 AGENTS = "crashlab.agents"
 AGENTS_PATH = Path(__file__).parent
@@ -114,4 +114,5 @@ def _work(command: list[str], log: Path, effects: Path, trap: Trap | None) -> No
     if trap is not None:
         set_trap(trap)
     sys.argv = command
-    asyncio.run(serve(WorkerSettings(_cli_parse_args=command[1:])))
+    settings = WorkerSettings(_cli_parse_args=command[1:])
+    asyncio.run(serve(settings, loaded(settings.agents)))

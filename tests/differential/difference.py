@@ -6,7 +6,7 @@ from typing import Any
 
 from tests.differential.running import Scenario, Trace
 
-FIELDS = ("stops", "asked", "log", "messages", "seen", "state")
+FIELDS = ("stops", "asked", "log", "messages", "seen", "state", "outputs")
 
 
 @dataclass(frozen=True)

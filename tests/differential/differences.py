@@ -9,6 +9,7 @@ from tests.differential import (
     differences_asking,
     differences_directing,
     differences_failing,
+    differences_output,
     differences_running,
 )
 from tests.differential.difference import Difference
@@ -19,6 +20,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     *differences_running.FOUND,
     *differences_failing.FOUND,
     *differences_directing.FOUND,
+    *differences_output.FOUND,
 )
 
 BY_NAME = {difference.name: difference for difference in DIFFERENCES}

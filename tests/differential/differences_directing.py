@@ -27,6 +27,14 @@ def _calls_from_a_hook(world: World) -> Any:
     return world.agent(ONE, hooks=[world.hooks(BeforeInvocation=hook)], observed=False)
 
 
+def _gated_batch(world: World) -> Any:
+    def gate(event: Any) -> None:
+        if any(block["toolUse"]["input"]["x"] == 9 for block in event.message["content"]):
+            event.cancel = "not these"
+
+    return world.agent(ONE, hooks=[world.hooks(BeforeTools=gate)], observed=False)
+
+
 def _cancel(**how: Any) -> Does:
     return Does(lambda agent: agent.cancel(**how))
 
@@ -79,5 +87,20 @@ FOUND = (
         look=lambda trace: (notes(trace, "act"), trace.stops[0].split(":")[0]),
         shows_there=(["act(9)", "act(1)"], "end_turn"),
         shows_here=([], "PolicyViolationError"),
+    ),
+    Difference(
+        name="a-direct-call-is-a-batch",
+        there="a direct call does not fire BeforeToolsEvent and AfterToolsEvent: it runs whatever their hooks say",
+        here="it fires them, as a batch of that one call; their refusal stands, and their question is an error",
+        rule="a gate is never bypassed",
+        scenario=Scenario(
+            "a direct call that the batch hook refuses",
+            _gated_batch,
+            prompts=(Does(lambda agent: agent.tool.act(x=9, record_direct_tool_call=False)["status"]),),
+        ),
+        look=lambda trace: (notes(trace, "act"), trace.stops),
+        shows_there=(["act(9)"], ["success"]),
+        shows_here=([], ["error"]),
+        hides=("log", "stops"),
     ),
 )  # fmt: skip

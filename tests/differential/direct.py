@@ -26,7 +26,13 @@ def _shown(result: Any) -> str:
 
 def _case(name: str, prompts: tuple[Any, ...] = (direct(x=1), "go"), known: tuple[str, ...] = (),
           build: Callable[[World], dict[str, Any]] = lambda world: {}, replies: Any = ()) -> Scenario:  # fmt: skip
-    return Scenario(f"direct: {name}", lambda world: world.agent(ONE, **build(world)), replies, prompts, known=known)
+    return Scenario(f"direct: {name}", lambda world: _agent(world, **build(world)), replies, prompts, known=known)
+
+
+def _agent(world: World, hooks: Any = (), **options: Any) -> Any:
+    """Without a look at batches: here a direct call is one, there it is not (listed in `differences_directing`)."""
+    seen = world.observer("BeforeToolsEvent", "AfterToolsEvent")
+    return world.agent(ONE, observed=False, hooks=[seen, *hooks], **options)
 
 
 def calls_and_records() -> Iterator[Scenario]:

@@ -16,7 +16,9 @@ class Recording(ScriptedModel):
         self._seen = seen
 
     async def stream(self, messages: Any, *args: Any, **kwargs: Any) -> Any:
-        self._seen.append(plain(messages))
+        choice, names = kwargs.get("tool_choice"), [spec["name"] for spec in (args[0] if args else None) or ()]
+        forced = [{"role": "forced", "content": [{"text": f"{choice} of {names}"}]}] if choice else []
+        self._seen.append([*plain(messages), *forced])
         async for event in super().stream(messages, *args, **kwargs):
             yield event
 
@@ -39,7 +41,8 @@ class StrandsRecording(StrandsModel):
 
     async def stream(self, messages: Any, tool_specs: Any = None, system_prompt: Any = None, **kwargs: Any) -> Any:
         call, self._calls = self._calls, self._calls + 1
-        async for event in self._inner.stream(messages, tool_specs, system_prompt, call=call):
+        choice = kwargs.get("tool_choice")
+        async for event in self._inner.stream(messages, tool_specs, system_prompt, call=call, tool_choice=choice):
             yield event
 
 

@@ -6,9 +6,10 @@ from typing import Any
 from tests.differential.must_show import Case, agent, asks, case, counted, messages_only, outcome, ran, says, up, use
 from tests.differential.running import Trace, blocks
 from tests.differential.sdk import World
+from tests.differential.structured import Report
 
 from countersign.agent_core.messages import history_faults
-from countersign.models import Model
+from countersign.models import Model, calls
 
 TWO = says([use(1), use(2)])
 CUT_OFF = {"toolUse": {"toolUseId": "u", "name": "act", "input": '{"x": 1'}}
@@ -243,6 +244,11 @@ ALL: list[Case] = [
          (["end_turn", "end_turn"], {"use-1 act(1)": 1}, []), ("go", "go")),
     case("cancelled between question and answer", cancelled_while_asked, [["y", "y"]],
          lambda t: (t.stops, ran(t), valid(t)), (["interrupt", "cancelled"], {}, [])),
+    case("structured output survives the pause",
+         lambda w: agent(w, [[use(1)], "well", calls(("Report", {"title": "t"}))], hooks=[asks(w, only=[1])],
+                         structured_output_model=Report), [["y"]], lambda t: (t.stops, ran(t), t.outputs, valid(t)),
+         (["interrupt", "tool_use"], {"use-1 act(1)": 1},
+          [{"title": "t", "pages": 1, "due": None, "kind": "short"}], [])),
     case("how long a tool took", timed, [], lambda t: (t.state["took use-1"], t.state["took use-2"]),
          ("float", "NoneType")),
     case("a hook that calls a tool directly", calls_directly, [],

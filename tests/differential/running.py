@@ -60,6 +60,7 @@ class Trace:
         messages: The conversation.
         seen: What the model was given, call by call.
         state: `agent.state` at the end.
+        outputs: What structured output came.
         ids: Of the open interrupts each time; never compared.
         raised: The type of each error that reached the caller, which may wrap another; never compared.
     """
@@ -70,6 +71,7 @@ class Trace:
     messages: list[Any] = field(default_factory=list)
     seen: list[Any] = field(default_factory=list)
     state: dict[str, Any] = field(default_factory=dict)
+    outputs: list[Any] = field(default_factory=list)
     ids: list[list[str]] = field(default_factory=list)
     raised: list[str] = field(default_factory=list)
 
@@ -99,6 +101,8 @@ async def in_process(
         if isinstance(prompt, Does):
             return str(prompt.do(agent)), []
         result = await agent.invoke_async(prompt, **({} if answers(prompt) else copy.deepcopy(scenario.call)))
+        if (output := result.structured_output) is not None:
+            trace.outputs.append((type(output).__name__, output.model_dump(mode="json")))
         return result.stop_reason, list(result.interrupts or [])
 
     await play(scenario, invoke, trace)
@@ -180,6 +184,14 @@ _PROMPT = re.compile(
 )
 _NAME = re.compile(r"(strands|countersign):human-in-the-loop")
 _DIRECT = re.compile(r"tooluse_(\w+)_\d+")
+_NO_OUTPUT = re.compile(r"StructuredOutputException: .*", re.DOTALL)
+_NO_FIT = re.compile(
+    r"[\"']?(?:Error: (?:no \w+ can be made of|the input of \w+ (?:does not fit|must be an object))|"
+    r"Validation failed for \w+\. Please fix|Unexpected error validating \w+:).*?(?=\}\] cancel=|$)",
+    re.DOTALL,
+)
+"""What a model is told of an input that does not fit, in either side's words."""
+
 _TRUSTED = re.compile(r"hitl:trusted_tools|countersign:trusted-tools")
 
 
@@ -193,6 +205,7 @@ def levelled(trace: Trace) -> Trace:
 def _level(value: Any) -> Any:
     if isinstance(value, str):
         value = _TRUSTED.sub("trusted", _NAME.sub("hitl", _DIRECT.sub(r"direct \1", value)))
+        value = _NO_FIT.sub("<does not fit>", _NO_OUTPUT.sub("StructuredOutputException", value))
         return _PROMPT.sub(lambda found: "<ask about {} because {}> ".format(
             found["ours"] or found["theirs"], found["our_reason"] or found["their_reason"]), value)  # fmt: skip
     if isinstance(value, dict):

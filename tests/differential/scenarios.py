@@ -12,6 +12,7 @@ from tests.differential import (
     hook_events,
     hooks,
     loops,
+    structured,
 )
 
 FAMILIES = {
@@ -26,6 +27,7 @@ FAMILIES = {
     "combined": combined.ALL,
     "direct": direct.ALL,
     "cancelling": cancelling.ALL,
+    "structured": structured.ALL,
 }
 
 ALL = [scenario for family in FAMILIES.values() for scenario in family]

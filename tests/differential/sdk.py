@@ -104,12 +104,13 @@ class World:
             members[method] = lambda handler, event, function=function, **kwargs: function(event)
         return type(f"Handler_{name}", (self.sdk.InterventionHandler,), members)()
 
-    def observer(self) -> Any:
-        """Notes every event of the loop."""
+    def observer(self, *without: str) -> Any:
+        """Notes every event of the loop but these."""
         return self.hooks(
             **{
                 name.removesuffix("Event"): lambda event, name=name: self.note(event, _seen_at(name, event))
                 for name in EVENTS
+                if name not in without
             }
         )
 

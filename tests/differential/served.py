@@ -20,6 +20,7 @@ EVERY = {
     "loops": 9,
     "combined": 29,
     "cancelling": 20,
+    "structured": 15,
 }
 """Which part of each family is served: one of so many."""
 

@@ -27,6 +27,8 @@ async def here(scenario: Scenario) -> Trace:
 
     async def invoke(prompt: Any) -> tuple[str, list[Any]]:
         result = await agent.invoke_async(prompt)
+        if (output := result.structured_output) is not None:
+            trace.outputs.append(output.model_dump(mode="json"))
         return result.stop_reason, list(result.interrupts or [])
 
     await play(scenario, invoke, trace)
@@ -50,6 +52,8 @@ async def on_a_worker(scenario: Scenario, session: Any, *, raw: bool = False) ->
         except AgentRunError as error:
             raise type(error.error_type, (_Failed,), {})(error.detail) from error
         state = result.state
+        if result.structured_output is not None:
+            trace.outputs.append(result.structured_output)
         return result.stop_reason, list(result.interrupts)
 
     await play(scenario, invoke, trace)

@@ -38,6 +38,8 @@ async def test_here(case: Case):
     async def invoke(prompt: Any) -> tuple[str, list[Any]]:
         call = {} if answers(prompt) else copy.deepcopy(case.scenario.call)
         result = await agent.invoke_async(prompt, **call)
+        if (output := result.structured_output) is not None:
+            trace.outputs.append(output.model_dump(mode="json"))
         return result.stop_reason, list(result.interrupts or [])
 
     await play(case.scenario, invoke, trace)

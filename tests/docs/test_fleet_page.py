@@ -12,6 +12,7 @@ GAUGES = {
     fleet_metrics.SESSIONS_WAITING,
     fleet_metrics.QUESTIONS_OPEN,
     fleet_metrics.OLDEST_AGE,
+    fleet_metrics.TRUNCATED,
     fleet_metrics.COUNTED_AT,
 }
 

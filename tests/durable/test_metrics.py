@@ -91,6 +91,7 @@ async def test_a_scrape_finds_what_people_decided(lab):
     again = ours(await until(url, 200))
     assert {name for name, _ in again} <= {
         "countersign_questions_open", "countersign_sessions_waiting", "countersign_oldest_question_age_seconds",
+        "countersign_fleet_truncated",
     }  # fmt: skip
 
 
@@ -108,6 +109,32 @@ async def test_a_worker_that_is_told_to_stop_is_not_ready_and_lives(lab):
     await asyncio.to_thread(worker.process.wait, 60)
     assert "a-ended" in lab.effects()
     await session.terminate("test")
+
+
+EARLY = """
+import os, socket
+from countersign import Agent, durable
+from countersign.models import ScriptedModel
+
+if not os.path.exists({found!r}):  # the sandbox loads it again, later
+    with socket.socket() as probe:
+        refused = probe.connect_ex(("127.0.0.1", {port}))
+    with open({found!r}, "w") as file:
+        file.write("nobody listens" if refused else "listens, and does not answer")
+
+@durable("early")
+def early() -> Agent:
+    return Agent(model=ScriptedModel(["hello"]))
+"""
+
+
+async def test_nobody_listens_while_agents_are_imported(lab):
+    """A slow import would block the event loop, and a worker that listens and does not answer looks dead."""
+    port, found = free_port(), lab.folder / "found"
+    lab.package("slow_to_import", agents=EARLY.format(found=str(found), port=port))
+    lab.worker("slow_to_import.agents", None, "--health-port", str(port))
+    assert found.read_text() == "nobody listens"
+    assert fetched(f"http://127.0.0.1:{port}/livez")[0] == 200
 
 
 async def test_a_worker_without_a_server_is_not_ready(monkeypatch):

@@ -3,6 +3,7 @@
 import threading
 
 import pytest
+from pydantic import BaseModel
 from tests.models.endpoint import asks, fails, says
 
 from countersign import Agent, tool
@@ -55,6 +56,21 @@ def test_a_tool_call_runs_and_its_result_goes_back(serve):
     told = endpoint.requests[1]["messages"]
     assert told[-2]["tool_calls"][0]["function"] == {"name": "add", "arguments": '{"a": 1, "b": 2}'}
     assert (told[-1]["role"], told[-1]["content"]) == ("tool", "3")
+
+
+class Sum(BaseModel):
+    total: int
+
+
+def test_structured_output_is_forced_by_tool_choice(serve):
+    """Asked for its result a second time, the model gets no other tool, and has to call it."""
+    endpoint = serve([says("3"), asks(("Sum", {"total": 3}))])
+    result = Agent(model=NAME, tools=[add])("1 + 2?", structured_output_model=Sum)
+    assert result.structured_output == Sum(total=3)
+    first, forced = endpoint.requests
+    assert [tool["function"]["name"] for tool in first["tools"]] == ["add", "Sum"]
+    assert [tool["function"]["name"] for tool in forced["tools"]] == ["Sum"]
+    assert forced["tool_choice"] == {"type": "function", "function": {"name": "Sum"}}
 
 
 def test_parallel_tool_calls_each_get_their_result(serve):

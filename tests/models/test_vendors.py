@@ -166,3 +166,22 @@ async def test_bytes_travel_as_json_and_reach_the_vendor_as_bytes(environment):
     json.dumps(first)
     await collect(model.stream([first]))
     assert seen[-1]["content"] == [{"reasoningContent": {"redactedContent": b"\x00secret"}}]
+
+
+@pytest.mark.parametrize("by_itself", [True, False])
+async def test_a_model_that_enforces_output_by_itself_gets_the_class(by_itself):
+    """Bedrock's and Anthropic's choose between a forced call and their own way; others are only told the tool."""
+    from countersign.activities.providers.strands_model import StrandsModel
+
+    class Vendor:
+        _supports_structured_output = by_itself
+
+        async def stream(self, messages, tool_specs, system_prompt, **kwargs):
+            yield {"contentBlockDelta": {"delta": {"text": " ".join(sorted(kwargs))}}}
+            yield {"contentBlockStop": {}}
+            yield {"messageStop": {"stopReason": "end_turn"}}
+
+    forced = {"tool_choice": {"tool": {"name": "dict"}}, "structured_output_model": dict}
+    told = (await collect(StrandsModel(Vendor()).stream([user_message("hi")], **forced))).message["content"][0]["text"]
+    expected = ["invocation_state", *(["structured_output_model"] if by_itself else []), "tool_choice"]
+    assert told.split() == expected

@@ -9,7 +9,7 @@ from temporalio.converter import StorageDriverClaim, StorageDriverStoreContext, 
 
 from countersign.agent_client.payloads import PayloadSettings, data_converter
 from countersign.agent_client.payloads.buckets import claim_check
-from countersign.agent_client.payloads.errors import StorageError
+from countersign.agent_client.payloads.errors import NotHereError, StorageError
 from countersign.agent_client.payloads.references import is_reference
 from countersign.agent_client.payloads.settings import Location
 
@@ -82,7 +82,7 @@ async def test_a_missing_object_is_named(bucket):
     [key] = keys_in(bucket)
     data = client.get_object(Bucket=name, Key=key)["Body"].read()
     client.delete_object(Bucket=name, Key=key)
-    with pytest.raises(StorageError, match=f"{name}/{key} can't be read from s3://{name}/.*NoSuchKey"):
+    with pytest.raises(NotHereError, match=f"{name}/{key} can't be read from s3://{name}/.*NoSuchKey"):
         await converter(f"s3://{name}").decode([reference])
     client.put_object(Bucket=name, Key=key, Body=data + b"?")
     with pytest.raises(StorageError, match="integrity check failed"):

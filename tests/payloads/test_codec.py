@@ -15,9 +15,14 @@ from countersign.agent_client.payloads.compression import COMPRESSED
 from countersign.agent_client.payloads.encryption import ENCRYPTED
 from countersign.agent_client.payloads.errors import DecryptionError
 from countersign.agent_client.payloads.keys import Key, KeyRing
-from countersign.agent_client.payloads.unreadable import UNREADABLE
+from countersign.agent_client.payloads.unreadable import UNREADABLE, OurPayloadConverter
+from countersign.agent_core.errors import UnreadableHereError
 
 OLD, NEW, OTHER_NEW = Key("old", b"o" * 32), Key("new", b"n" * 32), Key("new", b"?" * 32)
+OURS = [
+    ActivitySerializationContext("default", None, None, None, "s", "AgentSession", False),
+    WorkflowSerializationContext("default", "s/cycle-12"),
+]
 VALUE = Payload(metadata={"encoding": b"json/plain"}, data=b'"a secret"')
 
 
@@ -66,6 +71,21 @@ async def test_a_key_that_is_not_here_is_named(mine, words):
     assert words in str(raised.value)
 
 
+@pytest.mark.parametrize("mine", [(OLD,), (), (OTHER_NEW,)], ids=["missing", "no-keys", "wrong"])
+async def test_a_worker_raises_for_a_missing_key_only_in_what_workers_wrote(mine):
+    """An argument of a session, that anybody may have sent, becomes a marker; whoever decodes it is told why."""
+    worker = OurCodec(KeyRing(mine, Path("the-keys")), compress=False, worker=True)
+    [encoded] = await codec(NEW).encode([VALUE])
+    session = worker.with_context(WorkflowSerializationContext("default", "s"))
+    [marker] = await session.decode([encoded])
+    with pytest.raises(UnreadableHereError, match="'new'"):
+        OurPayloadConverter().from_payload(marker)
+    client = codec(*mine).with_context(WorkflowSerializationContext("default", "s"))
+    for strict in (worker, client, *(session.with_context(context) for context in OURS)):
+        with pytest.raises(DecryptionError, match="'new'"):
+            await strict.decode([encoded])
+
+
 @given(st.data())
 async def test_a_damaged_payload_becomes_a_marker(data):
     """Whatever byte was changed, or how much cut off: never an exception, never another value."""
@@ -97,12 +117,6 @@ async def test_references_and_what_is_encoded_are_left_alone():
     assert await codec(NEW).encode(both) == both == await codec(NEW).decode(both)
     once = await codec(NEW, compress=True).encode([VALUE])
     assert await codec(NEW).encode(once) == once
-
-
-OURS = [
-    ActivitySerializationContext("default", None, None, None, "s", "AgentSession", False),
-    WorkflowSerializationContext("default", "s/cycle-12"),
-]
 
 
 @pytest.mark.parametrize("context", OURS, ids=["activity", "cycle"])

@@ -5,7 +5,9 @@ import base64
 import os
 import subprocess
 import uuid
+from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from temporalio.api.enums.v1 import EventType
@@ -124,6 +126,57 @@ async def test_a_worker_without_the_key_loses_nothing(lab, client, keys, monkeyp
     async with asyncio.timeout(60):
         assert SECRET in str((await session.result()).message)
     assert "COUNTERSIGN_ENCRYPTION_KEYS" in complaint("show", session.id, "--address", lab.address)
+
+
+async def test_a_signal_that_was_taken_is_never_refused_by_a_worker_without_the_key(lab, client, keys, monkeypatch):
+    """Keys came while the session waited. A worker left without them can't drop the answer that another one took."""
+    monkeypatch.delenv("COUNTERSIGN_ENCRYPTION_KEYS")
+    first = lab.worker()
+    prompt = f"effects={lab.effects_file} effect:a effect:b"
+    session = await lab.start(first, "per-call", prompt, resume="all")
+    one, other = await questions(session, 2)
+    first.kill()
+    monkeypatch.setenv("COUNTERSIGN_ENCRYPTION_KEYS", str(keys))
+    second = lab.worker(queue=first.queue)
+    knowing = (await lab.client(second)).session(session.id)
+    await knowing.respond((one.id, "y"))
+    await questions(knowing, 1)
+    second.kill()
+    monkeypatch.delenv("COUNTERSIGN_ENCRYPTION_KEYS")
+    ignorant = lab.worker(queue=first.queue)
+    await client.get_workflow_handle(session.id).signal("nonsense", 1)
+    said = await failed_task(client, session.id)
+    assert "a worker has taken this signal" in said and "key 'k1'" in said
+    ignorant.kill()
+    monkeypatch.setenv("COUNTERSIGN_ENCRYPTION_KEYS", str(keys))
+    lab.worker(queue=first.queue)
+    await knowing.answer((other.id, "y"))
+    assert (await knowing.result()).stop_reason == "end_turn" and sorted(lab.effects()) == ["a", "b"]
+
+
+async def test_a_signal_that_was_refused_stays_refused_once_the_key_is_there(lab, client, keys, monkeypatch):
+    """All workers go by the refusal in the history; the person sends the answer again."""
+    ciphering = await lab.client(lab.worker())
+    monkeypatch.delenv("COUNTERSIGN_ENCRYPTION_KEYS")
+    ignorant = lab.worker()
+    session = await lab.start(ignorant, "per-call", f"effects={lab.effects_file} effect:a")
+    [question] = await questions(session, 1)
+    knowing = ciphering.session(session.id)
+    await knowing.respond((question.id, "y"))
+    await until(session.audit, lambda lines: any(line.event == "refused" for line in lines))
+    assert lab.effects() == []
+    ignorant.kill()
+    monkeypatch.setenv("COUNTERSIGN_ENCRYPTION_KEYS", str(keys))
+    lab.worker(queue=ignorant.queue)
+    await knowing.answer((question.id, "y"))
+    assert (await knowing.result()).stop_reason == "end_turn" and lab.effects() == ["a"]
+
+
+async def until(look: Callable[[], Awaitable[Any]], satisfied: Callable[[Any], bool]) -> None:
+    """Wait until what a look shows is right."""
+    async with asyncio.timeout(60):
+        while not satisfied(await look()):
+            await asyncio.sleep(0.05)
 
 
 def complaint(*words: str) -> str:

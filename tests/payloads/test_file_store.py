@@ -12,7 +12,7 @@ import pytest
 from temporalio.api.common.v1 import Payload
 from temporalio.converter import StorageDriverClaim, StorageDriverRetrieveContext, StorageDriverStoreContext
 
-from countersign.agent_client.payloads.errors import StorageError
+from countersign.agent_client.payloads.errors import NotHereError, StorageError
 from countersign.agent_client.payloads.file_store import FileStore, digest_of
 from countersign.agent_client.payloads.guarding import BlobCache, GuardedStore
 from countersign.agent_client.payloads.unreadable import UNREADABLE
@@ -118,6 +118,26 @@ async def test_a_damaged_blob_is_named(tmp_path):
     path.write_bytes(path.read_bytes()[:-1] + b"?")
     with pytest.raises(StorageError, match=f"{path} is damaged"):
         await store.retrieve(RETRIEVE, claims)
+
+
+async def test_storing_a_value_again_mends_its_damaged_blob(tmp_path):
+    """A blob of the right size is not taken for whole."""
+    store = guarded(tmp_path)
+    claims = await store.store(STORE, [VALUE])
+    [path] = blobs(tmp_path)
+    path.write_bytes(path.read_bytes()[:-1] + b"?")
+    assert await store.store(STORE, [VALUE]) == claims
+    assert await store.retrieve(RETRIEVE, claims) == [VALUE]
+
+
+async def test_a_folder_that_is_not_there_is_no_missing_blob(tmp_path):
+    """A mount that is gone is an outage: whatever is read from it is read again, and never refused."""
+    store = guarded(tmp_path / "mount")
+    claims = await store.store(STORE, [VALUE])
+    (tmp_path / "mount").rename(tmp_path / "gone")
+    with pytest.raises(StorageError, match="is it mounted") as raised:
+        await store.retrieve(RETRIEVE, claims)
+    assert not isinstance(raised.value, NotHereError)
 
 
 async def test_a_folder_that_is_no_longer_written_to_is_still_read(tmp_path):

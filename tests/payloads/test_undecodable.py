@@ -5,7 +5,7 @@ import zlib
 
 import pytest
 from temporalio.api.common.v1 import Payload
-from temporalio.client import WorkflowFailureError
+from temporalio.client import WorkflowFailureError, WorkflowUpdateFailedError
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 from tests.conftest import WorkerProcess
@@ -29,6 +29,18 @@ UNDECODABLE = {
     "old-broken-reference": Payload(metadata={"encoding": b"json/external-storage-reference"}, data=b"7"),
     "marked-and-none": Payload(metadata={"encoding": b"json/plain", MARK: b"true"}, data=b"1"),
 }
+
+FORGED = {
+    "unknown-key": Payload(metadata={"encoding": b"binary/encrypted", "encryption-key-id": b"nobody"}, data=b"?" * 40),
+    "missing-blob": Payload(
+        metadata=REFERENCE,
+        data=b'{"driverName": "countersign.file", "claimData": {"sha256": "' + b"0" * 64 + b'"}}',
+    ),
+    "missing-store": Payload(
+        metadata=REFERENCE, data=b'{"driverName": "aws.s3driver", "claimData": {"bucket": "b", "key": "k"}}'
+    ),
+}
+"""These might be ours: a worker with other settings would read them."""
 
 OBJECTS = b"[" + b'{"":{}},' * 1_000_000 + b"{}]"
 BOMB = Payload(
@@ -66,14 +78,33 @@ async def test_a_signal_that_can_not_be_decoded_is_recorded(lab, worker, client)
     """Each one leaves a line of the audit; the question is still answered."""
     session = await lab.start(worker, "per-call", f"effects={lab.effects_file} effect:a")
     [question] = await questions(session, 1)
-    for payload in SENT.values():
+    every = [*SENT.values(), *FORGED.values()]
+    for payload in every:
         await signal(client, session.id, "respond", [payload])
         await signal(client, session.id, "respond", [payload, payload])
     await session.answer((question.id, "y"))
     assert (await session.result()).stop_reason == "end_turn"
     assert await failed_tasks(client, session.id) == 0
     refused = [line for line in await session.audit() if line.event == "refused"]
-    assert len(refused) == 2 * len(SENT)
+    assert len(refused) == 2 * len(every)
+
+
+async def test_a_refusal_outlives_the_worker(lab, worker, client):
+    """A new worker replays what the one before refused and accepted, and the session goes on."""
+    own = lab.worker()
+    session = await lab.start(own, "per-call", f"effects={lab.effects_file} effect:a")
+    [question] = await questions(session, 1)
+    for name, payload in FORGED.items():
+        await signal(client, session.id, "respond", [payload])
+        with pytest.raises(WorkflowUpdateFailedError) as refused:
+            await client.get_workflow_handle(session.id).execute_update("answer", RawValue(payload))
+        assert isinstance(refused.value.cause, ApplicationError) and refused.value.cause.type == "malformed", name
+    own.restart()
+    await session.answer((question.id, "y"))
+    assert (await session.result()).stop_reason == "end_turn"
+    assert await failed_tasks(client, session.id) == 0
+    lines = [line for line in await session.audit() if line.event == "refused"]
+    assert len(lines) == len(FORGED) and all("lacked the key" in str(line.detail) for line in lines)
 
 
 async def test_a_cycle_started_by_a_stranger_with_anything_fails(worker, client):

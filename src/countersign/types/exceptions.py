@@ -6,6 +6,7 @@ from countersign.agent_core.errors import (
     EventLoopException,
     MaxTokensReachedException,
     ModelThrottledException,
+    StructuredOutputException,
 )
 
 __all__ = [
@@ -14,4 +15,5 @@ __all__ = [
     "EventLoopException",
     "MaxTokensReachedException",
     "ModelThrottledException",
+    "StructuredOutputException",
 ]

@@ -1,0 +1,115 @@
+"""How client code answers a session's questions, and how anything at all is sent to a session."""
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from temporalio.client import Client
+from temporalio.exceptions import TemporalError
+
+from countersign.agent_client.answers import OneAnswer, Responder, answer_blocks, request_id, verdict_block
+from countersign.agent_client.reading import SHORTEST_DIGEST, SessionReader
+from countersign.agent_client.sending import DEFAULT_PATIENCE, Update, deliver, uncancelled
+from countersign.agent_client.starting import checked
+from countersign.agent_client.translation import translated
+from countersign.agent_core.json_values import JsonValue
+from countersign.agent_core.wire import ANSWER_UPDATE, RESPOND_SIGNAL, AnswerReceipt
+
+
+class SessionAnswers(SessionReader):
+    """Answers one session's questions; see `SessionHandle` for the arguments and the errors of all methods."""
+
+    def __init__(self, temporal: Client, session_id: str, *, patience: timedelta = DEFAULT_PATIENCE) -> None:
+        super().__init__(temporal, session_id)
+        self._patience = patience
+
+    async def answer(
+        self,
+        answers: OneAnswer | Sequence[OneAnswer],
+        *,
+        digest: str | None = None,
+        responder: Responder | None = None,
+        comment: str | None = None,
+    ) -> AnswerReceipt:
+        """Answer questions, all or none, and know that it was taken.
+
+        Args:
+            answers: `(interrupt_id, response)`, an interruptResponse block, or a list of those.
+            digest: The question's digest as it was shown.
+            responder: Who answers.
+            comment: Their words.
+
+        Returns:
+            What was taken and what is still open.
+
+        Raises:
+            AnswerRefused: Refused, with a code; nothing has changed.
+            NoReplyError: Not confirmed in time; sending the same again is safe.
+        """
+        blocks = answer_blocks(answers, digest=digest, responder=responder, comment=comment)
+        return AnswerReceipt.model_validate(await self._deliver(ANSWER_UPDATE, checked(blocks, "the answers")))
+
+    async def approve(
+        self,
+        interrupt_id: str,
+        *,
+        digest: str | None = None,
+        responder: Responder | None = None,
+        comment: str | None = None,
+    ) -> AnswerReceipt:
+        """Approve a question with its own word for it, bound to what was seen.
+
+        Args:
+            interrupt_id: The question's id.
+            digest: The question's digest as it was shown, or at least its first 16 digits. Without it, the
+                question is approved as it stands now.
+            responder: Who answers.
+            comment: Their words, for the audit trail.
+
+        Raises:
+            AnswerRefused: "outdated" if the question has changed since; or another code.
+            ValueError: For a digest that is too short, or a question that names no answer for that.
+        """
+        return await self._verdict("approve", interrupt_id, digest, responder, comment)
+
+    async def deny(
+        self,
+        interrupt_id: str,
+        *,
+        digest: str | None = None,
+        responder: Responder | None = None,
+        comment: str | None = None,
+    ) -> AnswerReceipt:
+        """Deny a question with its own word for it; arguments and errors are those of `approve`."""
+        return await self._verdict("deny", interrupt_id, digest, responder, comment)
+
+    async def _verdict(
+        self, verdict: str, interrupt_id: str, digest: str | None, responder: Responder | None, comment: str | None
+    ) -> AnswerReceipt:
+        if digest is not None and len(digest) < SHORTEST_DIGEST:
+            raise ValueError(f"digest {digest!r}: give {SHORTEST_DIGEST} or more digits of it, as the question has it")
+        question = await self.question(interrupt_id, digest or "")
+        return await self.answer(verdict_block(question, verdict, responder, comment))
+
+    async def respond(
+        self,
+        answers: OneAnswer | Sequence[OneAnswer],
+        *,
+        digest: str | None = None,
+        responder: Responder | None = None,
+        comment: str | None = None,
+    ) -> None:
+        """Answer without waiting for a confirmation; a refusal shows in the audit trail only."""
+        blocks = answer_blocks(answers, digest=digest, responder=responder, comment=comment)
+        await self._signal(RESPOND_SIGNAL, checked(blocks, "the answers"))
+
+    async def _deliver(self, name: str, argument: JsonValue, *, wait_long: bool = False) -> Any:
+        update = Update(self.id, name, argument, request_id(name))
+        return await deliver(self._temporal, update, self._patience, wait_long=wait_long)
+
+    async def _signal(self, name: str, argument: JsonValue) -> None:
+        handle = self._temporal.get_workflow_handle(self.id)
+        try:
+            await uncancelled(lambda: handle.signal(name, argument))
+        except TemporalError as error:
+            raise await translated(error, self._temporal, self.id) from error

@@ -1,0 +1,42 @@
+"""How a process shares its bounds out among many queues."""
+
+from typing import Any
+
+import pytest
+
+from countersign.agent_core.deployment import load_agents
+from countersign.serving.building import build_workers, crowded
+from countersign.serving.settings import WorkerSettings
+from countersign.serving.shares import Share, shares_of
+
+MODULES = ["tests.client.served_agents"]
+
+
+def queues(number: int, **settings: Any) -> tuple[WorkerSettings, list[Share]]:
+    """Settings, and so many queues of one agent."""
+    found = WorkerSettings(agents=MODULES, **settings)
+    name, agent = next(iter(load_agents(MODULES).items()))
+    return found, [Share(f"q{position}", {name: agent}) for position in range(number)]
+
+
+@pytest.mark.parametrize(("cached", "each"), [(5, 1), (0, 0), (60, 10)])
+async def test_each_queue_has_a_cache_unless_none_is_wanted(client, cached, each):
+    """More queues than places in the cache would make each step replay its history."""
+    workers = build_workers(client, *queues(6, max_cached_workflows=cached))
+    assert {worker.config()["max_cached_workflows"] for worker in workers} == {each}
+
+
+def test_more_queues_than_workflow_tasks_are_said():
+    """Two for each queue are the least: the bound of the process does not hold, and its flag is named."""
+    assert "up to 12 at once, where --max-concurrent-workflow-tasks says 10" in str(
+        crowded(*queues(6, max_concurrent_workflow_tasks=10))
+    )
+    assert crowded(*queues(5, max_concurrent_workflow_tasks=10)) is None
+
+
+def test_workers_of_tools_are_never_crowded():
+    """They run no workflow."""
+    settings, _ = queues(1, max_concurrent_workflow_tasks=2)
+    both = [*shares_of("a", load_agents(MODULES)), *shares_of("b", load_agents(MODULES))]
+    assert crowded(settings, both) is not None
+    assert crowded(settings.model_copy(update={"tools_only": True}), both) is None

@@ -1,0 +1,73 @@
+"""What the gauges say when more sessions wait than are read at a time. The server is real; nobody runs them."""
+
+import asyncio
+import uuid
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import pytest
+from temporalio.client import Client
+from temporalio.common import SearchAttributeKey, SearchAttributePair, TypedSearchAttributes
+
+from countersign.activities.search_attributes import register
+from countersign.agent_client.listing import count_asking
+from countersign.agent_core.wire import MEMO_QUESTIONS, SEARCH_AGENT, SEARCH_PENDING, SESSION_WORKFLOW
+from countersign.serving import fleet_metrics
+from countersign.serving.fleet_metrics import counted
+from countersign.serving.shares import Share
+
+OLDEST = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+@pytest.fixture
+async def queue(client: Client, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A queue of its own, in a namespace with our search attributes; four sessions are read at most."""
+    await register(client)
+    monkeypatch.setattr(fleet_metrics, "MOST_SESSIONS", 4)
+    return f"gauges-{uuid.uuid4().hex[:8]}"
+
+
+async def waiting(client: Client, queue: str, agent: str, sessions: int) -> None:
+    """Sessions that wait with two questions each; the first that begins has the oldest."""
+    attributes = TypedSearchAttributes([
+        SearchAttributePair(SearchAttributeKey.for_keyword(SEARCH_AGENT), agent),
+        SearchAttributePair(SearchAttributeKey.for_int(SEARCH_PENDING), 2),
+    ])  # fmt: skip
+    for number in range(sessions):
+        asked = [{"asked_at": (OLDEST + timedelta(hours=number + extra)).isoformat()} for extra in (0, 1)]
+        await client.start_workflow(
+            SESSION_WORKFLOW,
+            id=uuid.uuid4().hex,
+            task_queue=queue,
+            memo={MEMO_QUESTIONS: asked},
+            search_attributes=attributes,
+        )
+    async with asyncio.timeout(20):  # the list follows after a moment
+        while await count_asking(client, agent, f"TaskQueue = '{queue}'") < sessions:
+            await asyncio.sleep(0.05)
+
+
+def share(queue: str, *agents: str) -> list[Share]:
+    """A queue with agents of these names."""
+    nothing: Any = None
+    return [Share(queue, dict.fromkeys(agents, nothing))]
+
+
+async def test_beyond_the_limit_the_oldest_question_is_still_found(client, queue):
+    """The alert on its age does not fall silent when the most wait; all sessions are counted."""
+    await waiting(client, queue, "payer", 9)
+    found = (await counted(client, share(queue, "payer")))["payer"]
+    assert found.asked_at == OLDEST
+    assert found.truncated
+    assert found.sessions == 9
+    assert 9 < found.questions <= 18
+
+
+async def test_another_agents_sessions_use_up_no_place(client, queue):
+    """Each agent has the limit for itself, each queue too."""
+    await waiting(client, queue, "looker", 2)
+    await waiting(client, queue, "payer", 5)
+    await waiting(client, f"{queue}-elsewhere", "looker", 5)
+    found = (await counted(client, share(queue, "looker", "payer")))["looker"]
+    assert (found.sessions, found.questions, found.asked_at) == (2, 4, OLDEST)
+    assert not found.truncated

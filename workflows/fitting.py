@@ -1,0 +1,91 @@
+"""What a cycle leaves behind, made to fit what can be sent. That a call has run is never left out."""
+
+from collections.abc import Iterator
+
+from countersign.agent_core.errors import PayloadTooLargeError
+from countersign.agent_core.json_values import json_size
+from countersign.agent_core.messages import Message, ToolResult, error_result, results_message
+from countersign.agent_core.session.recovery import results_of
+from countersign.agent_core.wire import MAX_VALUE_BYTES, CycleOutcome, ErrorInfo, StoredSegment
+
+WORTH_BYTES = 1_000
+"""Shorter results stay: a note would save nothing."""
+
+AUDIT_LINES = 20
+
+
+def fitting(outcome: CycleOutcome) -> CycleOutcome:
+    """The outcome as it can be sent.
+
+    If it is too large, its largest results are replaced by a note that the tool ran. If that does not help, the
+    turn fails: state and memories stay as they were before it, the conversation says what ran.
+    """
+    size = _size(outcome)
+    if size <= MAX_VALUE_BYTES:
+        return outcome
+    outcome = outcome.model_copy(deep=True)
+    for result in sorted(_results(outcome), key=json_size, reverse=True):
+        if size <= MAX_VALUE_BYTES or json_size(result) < WORTH_BYTES:
+            break
+        size -= _shorten(result)
+    size = _size(outcome)
+    return outcome if size <= MAX_VALUE_BYTES else _failed(outcome, size)
+
+
+def _size(outcome: CycleOutcome) -> int:
+    return json_size(outcome.model_dump(mode="json"))
+
+
+def _shorten(result: ToolResult) -> int:
+    """Replace a result by a note; returns how many bytes that saves."""
+    before = json_size(result)
+    text = (
+        f"The tool ran, but its result is too large to keep: {before:,} bytes beside all else that the cycle leaves "
+        "behind (PayloadTooLargeError). Ask for less, or in smaller parts."
+    )
+    note = error_result(result["toolUseId"], text)
+    result["status"], result["content"] = note["status"], note["content"]
+    return before - json_size(result)
+
+
+def _results(outcome: CycleOutcome) -> Iterator[ToolResult]:
+    for message in _messages(outcome):
+        for block in message["content"]:
+            if "toolResult" in block:
+                yield block["toolResult"]
+    if outcome.pending is not None:
+        yield from outcome.pending.results.values()
+
+
+def _messages(outcome: CycleOutcome) -> Iterator[Message]:
+    yield from outcome.messages
+    yield from outcome.conversation or []
+    for piece in outcome.pieces or []:
+        if not isinstance(piece, StoredSegment):
+            yield from piece
+
+
+def _failed(outcome: CycleOutcome, size: int) -> CycleOutcome:
+    """The end of a turn whose outcome can't be sent, with its messages and without everything else."""
+    error = PayloadTooLargeError("what the cycle leaves behind (messages, questions and state)", size, MAX_VALUE_BYTES)
+    if outcome.pending is not None:
+        results = results_message(results_of(outcome.pending, f"Not run: {error}"))
+        if outcome.pieces is not None:
+            outcome.pieces.append([results])
+        elif outcome.conversation is not None:
+            outcome.conversation.append(results)
+        else:
+            outcome.messages.append(results)
+    return CycleOutcome(
+        stop_reason="failed",
+        last_cycle=outcome.last_cycle,
+        messages=outcome.messages,
+        conversation=outcome.conversation,
+        pieces=outcome.pieces,
+        kept=outcome.kept,
+        as_before=True,
+        progress=outcome.progress,
+        model_calls=outcome.model_calls,
+        error=ErrorInfo(type=type(error).__name__, message=str(error)),
+        audit=outcome.audit[-AUDIT_LINES:],
+    )
