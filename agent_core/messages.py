@@ -39,6 +39,8 @@ Messages: TypeAlias = list[Message]
 BLANK_TEXT, NO_TOOL_NAME = "[blank text]", "INVALID_TOOL_NAME"
 """What a model reads where it wrote nothing, or a tool's name that no vendor takes."""
 
+_GUIDANCE_KEY = "guidance"
+
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
@@ -67,6 +69,17 @@ def add_usage(left: Usage, right: Usage) -> Usage:
 def user_message(content: str | Sequence[ContentBlock]) -> Message:
     """A user message from text or content blocks."""
     return {"role": "user", "content": [{"text": content}] if isinstance(content, str) else list(content)}
+
+
+def guidance_message(feedback: str) -> Message:
+    """What a handler, or the loop itself, says to the model in the middle of a turn. The mark is ours, no vendor's."""
+    return {**user_message(feedback), "metadata": {"custom": {_GUIDANCE_KEY: True}}}
+
+
+def is_guidance(message: Message) -> bool:
+    """True for what `guidance_message` made."""
+    custom: Any = (message.get("metadata") or {}).get("custom")
+    return isinstance(custom, dict) and _GUIDANCE_KEY in custom
 
 
 def assistant_text(text: str) -> Message:

@@ -27,6 +27,7 @@ from countersign.agent_core.messages import (
     Usage,
     add_usage,
     assistant_text,
+    guidance_message,
     not_run,
     results_message,
     tool_uses,
@@ -174,7 +175,7 @@ class _Cycle:
         if context.progress.forced:
             return self._leading_to(outcome, output.in_text(response.message))
         context.progress.forced = True
-        await context.add_message(user_message(output.prompt))
+        await context.add_message(guidance_message(output.prompt))
         return self._outcome("tool_use", response.message)
 
     async def _tools(self, pending: Pending) -> CycleOutcome:

@@ -28,12 +28,14 @@ async def test_a_worker_gets_it_raw_and_a_client_an_error(name, tmp_path):
 async def test_a_blob_named_thousands_of_times_is_not_copied_as_often(tmp_path):
     """A message of 2 MB does not become 4 GB: what is repeated too often is a marker, the first one is read."""
     session = WorkflowSerializationContext("default", "s")
-    converter = data_converter(PayloadSettings(storage=f"file://{tmp_path}"), worker=True).with_context(session)
-    [reference] = await converter.encode(["x" * 490_000])
-    decoded = await converter.decode([reference] * 300, [RawValue] * 300)
-    sizes = [len(raw.payload.data) for raw in decoded]
-    assert sizes[0] > 490_000 and sizes.count(sizes[0]) > 2 and sum(sizes) < 20_000_000
-    assert decoded[-1].payload.metadata["encoding"] == UNREADABLE
+    settings = PayloadSettings(storage=f"file://{tmp_path}")
+    for worker in (True, False):
+        converter = data_converter(settings, worker=worker).with_context(session)
+        [reference] = await converter.encode(["x" * 490_000])
+        decoded = await converter.decode([reference] * 300, [RawValue] * 300)
+        sizes = [len(raw.payload.data) for raw in decoded]
+        assert sizes[0] > 490_000 and sizes.count(sizes[0]) > 2 and sum(sizes) < 20_000_000
+        assert decoded[-1].payload.metadata["encoding"] == UNREADABLE
 
 
 async def test_heavy_values_of_no_known_type_come_raw(tmp_path):
