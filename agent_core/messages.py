@@ -121,6 +121,15 @@ def results_message(results: Iterable[ToolResult]) -> Message:
     return {"role": "user", "content": [{"toolResult": result} for result in results]}
 
 
+def unanswered(messages: Sequence[Message], asking: Message) -> int | None:
+    """Where the results of a message's calls belong: the place behind it. None if it is not there, or has them."""
+    ids = [use["toolUseId"] for use in tool_uses(asking)]
+    for place in range(len(messages) - 1, -1, -1):
+        if messages[place]["role"] == "assistant" and [use["toolUseId"] for use in tool_uses(messages[place])] == ids:
+            return None if _result_ids(*messages[place + 1 : place + 2]) else place + 1
+    return None
+
+
 def as_models_take_them(messages: Sequence[Message]) -> list[Message]:
     """The conversation without what a model may write and no vendor takes back.
 
@@ -162,5 +171,6 @@ def history_faults(messages: Sequence[Message]) -> list[str]:
     return faults
 
 
-def _result_ids(message: Message) -> list[str]:
-    return [block["toolResult"]["toolUseId"] for block in message["content"] if "toolResult" in block]
+def _result_ids(*messages: Message) -> list[str]:
+    blocks = [block for message in messages for block in message["content"]]
+    return [block["toolResult"]["toolUseId"] for block in blocks if "toolResult" in block]
