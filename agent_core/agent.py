@@ -81,8 +81,7 @@ class Agent:
                 f"not {model!r}"
             )
         self.model = model
-        self.name = name
-        self.system_prompt = system_prompt
+        self.name, self.system_prompt = name, system_prompt
         self.messages: Messages = list(messages or [])
         self.state = state if isinstance(state, AgentState) else AgentState(state)
         self.tool_registry = ToolRegistry(tools)
