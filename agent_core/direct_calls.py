@@ -70,7 +70,7 @@ class DirectCalls:
                 PolicyViolationError: On a worker, and in a hook, handler or tool of a running agent.
                 Exception: What a hook or handler raised.
             """
-            if on_a_worker.get() or current_effects.get() is not None:
+            if on_a_worker.get() or agent.for_a_worker or current_effects.get() is not None:
                 raise PolicyViolationError(
                     f"agent.tool.{name}() can't be called by hooks, handlers, tools or factories of a running agent: "
                     "the call would be neither asked about nor recorded. Let the model ask for the tool; or put what "

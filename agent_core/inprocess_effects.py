@@ -14,6 +14,7 @@ import anyio
 import anyio.to_thread
 
 from countersign.agent_core.errors import AgentDefinitionError, ModelThrottledException
+from countersign.agent_core.json_values import copied
 from countersign.agent_core.messages import Message
 from countersign.agent_core.models import FIRST_RETRY_S, LONGEST_RETRY_S, MODEL_ATTEMPTS, RETRYABLE, Model, answer
 from countersign.agent_core.steps import StepInfo
@@ -69,9 +70,12 @@ class InProcessEffects:
         tools = self._agent.tool_registry
         specs = [tool.tool_spec for name in call.tools if (tool := tools.get(name)) is not None]
         pause_s = FIRST_RETRY_S
+        conversation = list(messages)
         for attempts_left in range(MODEL_ATTEMPTS - 1, -1, -1):
             try:
-                return await answer(self._model, call, messages, specs, output_model(self._agent, call))
+                # As on a worker, the model gets copies, whatever it does with them.
+                given = copied(conversation)
+                return await answer(self._model, call, given, specs, output_model(self._agent, call))
             except RETRYABLE as error:
                 if not attempts_left:
                     raise

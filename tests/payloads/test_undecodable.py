@@ -1,6 +1,7 @@
 """Payloads that nobody can decode: a session refuses them by name, and no workflow task fails."""
 
 import uuid
+import zlib
 
 import pytest
 from temporalio.api.common.v1 import Header, Payload, Payloads, WorkflowExecution
@@ -14,7 +15,6 @@ from tests.durable.test_waiting import questions
 
 REFERENCE = {"encoding": b"json/protobuf", "messageType": b"temporal.api.sdk.v1.ExternalStorageReference"}
 MARK = "__temporal_external_storage_reference"
-
 UNDECODABLE = {
     "unknown-encoding": Payload(metadata={"encoding": b"binary/unknown"}, data=b"\x00\x01"),
     "no-encoding": Payload(data=b"no encoding"),
@@ -43,6 +43,13 @@ FORGED = {
 }
 """These might be ours: a worker with other settings would read them."""
 
+OBJECTS = b"[" + b'{"":{}},' * 1_000_000 + b"{}]"
+BOMB = Payload(
+    metadata={"encoding": b"binary/zlib"},
+    data=zlib.compress(Payload(metadata={"encoding": b"json/plain"}, data=OBJECTS).SerializeToString()),
+)
+SENT = {**UNDECODABLE, "bomb": BOMB}
+
 
 @pytest.fixture(scope="module")
 def worker(temporal_server, tmp_path_factory):
@@ -56,7 +63,7 @@ def worker(temporal_server, tmp_path_factory):
 
 async def test_a_start_that_can_not_be_decoded_is_refused(worker, client):
     """The session fails at once and says why; its task is not tried for ever."""
-    for name, payload in UNDECODABLE.items():
+    for name, payload in SENT.items():
         handle = await client.start_workflow(
             "AgentSession", RawValue(payload), id=f"{name}-{uuid.uuid4().hex[:8]}", task_queue=worker.queue
         )
@@ -72,7 +79,7 @@ async def test_a_signal_that_can_not_be_decoded_is_recorded(lab, worker, client)
     """Each one leaves a line of the audit; the question is still answered."""
     session = await lab.start(worker, "per-call", f"effects={lab.effects_file} effect:a")
     [question] = await questions(session, 1)
-    every = [*UNDECODABLE.values(), *FORGED.values()]
+    every = [*SENT.values(), *FORGED.values()]
     for payload in every:
         await signal(client, session.id, "respond", [payload])
         await signal(client, session.id, "respond", [payload, payload])
@@ -131,3 +138,18 @@ async def test_a_cycle_started_by_a_stranger_with_anything_fails(worker, client)
         with pytest.raises(WorkflowFailureError):
             await handle.result()
         assert await failed_tasks(client, handle.id) == 0
+
+
+async def test_a_session_with_a_cycle_s_name_takes_no_bombs_either(worker, client):
+    """What our workers send each other may be large; a stranger's start and signals under such an id may not."""
+    session = f"s-{uuid.uuid4().hex[:8]}/cycle-1"
+    handle = await client.start_workflow("AgentSession", RawValue(BOMB), id=session, task_queue=worker.queue)
+    with pytest.raises(WorkflowFailureError) as failed:
+        await handle.result()
+    assert "are taken" in str(failed.value.cause)
+    cycle = await client.start_workflow(
+        "AgentCycle", args=[RawValue(BOMB)] * 2, id=f"{session}0", task_queue=worker.queue
+    )
+    with pytest.raises(WorkflowFailureError) as failed:
+        await cycle.result()
+    assert "only as the child" in str(failed.value.cause)
