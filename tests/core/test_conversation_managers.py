@@ -303,7 +303,7 @@ def test_guidance_does_not_take_the_prompt_s_place(window):
     class Polite(InterventionHandler):
         name = "polite"
 
-        def after_model_call(self, event):
+        def after_model_call(self, event, **kwargs):
             drafted = "draft" in str(event.stop_response and event.stop_response.message)
             return Guide(feedback="be more polite") if drafted else Proceed()
 
