@@ -9,6 +9,7 @@ import base64
 import logging
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from temporalio.api.common.v1 import Payload
 from temporalio.converter import DataConverter
@@ -140,4 +141,5 @@ def _small(pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
 
 async def _read(segments: Sequence[StoredSegment], converter: DataConverter) -> list[list[Message]]:
     payloads = [Payload.FromString(base64.b64decode(segment.reference)) for segment in segments]
-    return await converter.decode(payloads) if payloads else []
+    untyped: list[Any] = [Any] * len(payloads)  # said, so that a worker's converter decodes them however large they are
+    return await converter.decode(payloads, untyped) if payloads else []

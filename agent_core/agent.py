@@ -81,8 +81,7 @@ class Agent:
                 f"not {model!r}"
             )
         self.model = model
-        self.name = name
-        self.system_prompt = system_prompt
+        self.name, self.system_prompt = name, system_prompt
         self.messages: Messages = list(messages or [])
         self.state = state if isinstance(state, AgentState) else AgentState(state)
         self.tool_registry = ToolRegistry(tools)
@@ -104,6 +103,7 @@ class Agent:
         register_handlers(self.interventions, self.hooks)
         self._memory = Memory([*self._providers, *self.interventions])
         self._session: InProcessSession | None = None
+        self.for_a_worker = on_a_worker.get()  # kept here, too: a hook may run code in a context of its own
         for callback in self.hooks.callbacks_for(AgentInitializedEvent(self)):
             callback(AgentInitializedEvent(self))
         if session_manager is not None and not on_a_worker.get():
@@ -139,7 +139,8 @@ class Agent:
     def cancel(self, *, message: str | None = None, after_current_tools: bool = False) -> None:
         """Stop the running invocation at the next safe place; from any thread, and from hooks.
 
-        Calls that have not begun get an error result, those that run end. While questions are open, the next answers
+        Before a message's tools begin, its calls get an error result; afterwards they run, those with a
+        `SequentialToolExecutor` behind the present one excepted. While questions are open, the next answers
         find the turn cancelled, and the next prompt begins a new one. Before an invocation it cancels that one.
 
         Args:
@@ -224,7 +225,7 @@ class Agent:
         return await self._here().run(prompt, limits, _state(invocation_state, more), cancel_signal, output)
 
     def _here(self) -> InProcessSession:
-        if on_a_worker.get():
+        if on_a_worker.get() or self.for_a_worker:
             raise PolicyViolationError(
                 f"agent {self.name!r} can't be run by a hook, handler or factory on a worker: nothing of it would be "
                 "recorded. Run it in a function under @step and await that, or start a session for it"

@@ -30,6 +30,15 @@ from BaseException (see `agent_core.interrupts`).
 
 from typing import Any
 
+REASON_CHARS = 500
+"""The most of a refusal's words that is kept or sent: they may quote what came in."""
+
+
+def reason_of(error: object) -> str:
+    """An error's words, cut where they are too long to be kept."""
+    text = str(error)
+    return text if len(text) <= REASON_CHARS else f"{text[: REASON_CHARS - 1]}…"
+
 
 class CountersignError(Exception):
     """Base of all errors of this project."""

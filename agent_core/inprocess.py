@@ -10,6 +10,7 @@ import itertools
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio.from_thread
@@ -20,11 +21,11 @@ from countersign.agent_core.errors import ConcurrencyException, EventLoopExcepti
 from countersign.agent_core.inprocess_effects import InProcessEffects
 from countersign.agent_core.interrupts import as_interrupt
 from countersign.agent_core.json_values import JsonObject, check_json
+from countersign.agent_core.keeper import Keeper
 from countersign.agent_core.messages import ToolResult, ToolUse
 from countersign.agent_core.model_making import make_model
 from countersign.agent_core.models import Model
 from countersign.agent_core.result import AgentResult, Metrics
-from countersign.agent_core.saving import Saving
 from countersign.agent_core.session import Session, SessionState
 from countersign.agent_core.structured_output import OutputTool
 from countersign.agent_core.wire import Limits, Recovery, SessionOptions
@@ -50,8 +51,8 @@ class InProcessSession:
         options = SessionOptions(lifetime="open")
         self._session = Session(SessionState(session_id=session_id, agent=agent.name, options=options))
         self._session.state.agent_state = agent.state.get()
-        self._saving = Saving(agent.session_manager, agent.agent_id) if agent.session_manager is not None else None
-        self._restore()
+        self._keeper = Keeper(agent)
+        self._session = self._keeper.restore(self._session)
         self._running = False
         self._output: OutputTool | None = None
         self._made: tuple[object, Model] | None = None
@@ -80,11 +81,7 @@ class InProcessSession:
             if self._take_input(prompt, limits, invocation_state) or output is not None:
                 self._output = output  # what was wanted with the prompt is wanted until the turn ends
             self._agent.cancellation.begin(cancel_signal)
-            try:
-                return await self._until_it_stops()
-            finally:
-                self._agent.cancellation.end()
-                self._save()
+            return await self._keeper.kept(self._session, self._invocation())
 
     def call_tool_blocking(self, name: str, arguments: JsonObject, note: str | None, record: bool) -> ToolResult:
         """See `direct_calls.DirectCalls`."""
@@ -99,11 +96,8 @@ class InProcessSession:
             effects = InProcessEffects(agent, None)
             use_id = f"tooluse_{name}_{effects.now():%Y%m%d%H%M%S%f}{next(_numbers)}"
             use: ToolUse = {"toolUseId": use_id, "name": found, "input": given}
-            try:
-                return await call_directly(agent, state, use, note, record, effects)
-            finally:
-                state.handlers = agent.handlers_snapshot()
-                self._save()
+            called = call_directly(agent, state, use, note, record, effects)
+            return await self._keeper.kept(self._session, called)
 
     @contextlib.contextmanager
     def _alone(self, busy: str) -> Iterator[None]:
@@ -115,22 +109,6 @@ class InProcessSession:
         finally:
             self._running = False
 
-    def _restore(self) -> None:
-        """Take over what a session manager has kept."""
-        if self._saving is None:
-            return
-        agent = self._agent
-        messages, agent_state, kept = self._saving.restore(agent.messages, agent.state.get())
-        if kept is not None:
-            self._session = Session(SessionState.model_validate(kept))
-        agent.load(messages, agent_state, self._session.state.handlers)
-        self._session.state.agent_state = agent_state
-        self._session.replace_conversation(messages)
-
-    def _save(self) -> None:
-        if self._saving is not None:
-            self._saving.save(self._session.state, self._agent.messages, self._agent.state.get())
-
     def _take_input(self, prompt: Any, limits: JsonObject | None, invocation_state: JsonObject) -> bool:
         """Take a prompt, or answers. True if it begins a turn."""
         state, now = self._session.state, datetime.now(UTC)
@@ -140,9 +118,15 @@ class InProcessSession:
             self._session.stop(now, "cancelled")
             self._agent.messages[:] = self._session.conversation()
             self._agent.cancellation.end()  # it has had its effect
-        elif waiting and not responses:
-            raise TypeError(f"prompt_type={type(prompt)} | must resume from interrupt with list of interruptResponse's")
+        elif waiting and not responses and prompt != []:
+            error = TypeError(
+                f"prompt_type={type(prompt)} | must resume from interrupt with list of interruptResponse's"
+            )
+            error.add_note("an empty list resumes without an answer, and returns the open questions")
+            raise error
         self._session.expire(now)
+        if waiting and prompt == []:
+            return False
         if responses:
             self._session.answer(prompt, now, "in-process")
             return False
@@ -155,11 +139,17 @@ class InProcessSession:
         self._session.prompt(prompt, now)
         return True
 
+    async def _invocation(self) -> AgentResult:
+        try:
+            return await self._until_it_stops()
+        finally:
+            self._agent.cancellation.end()
+
     async def _until_it_stops(self) -> AgentResult:
         effects = InProcessEffects(self._agent, self._model())
         end: CycleEnd | None = None
         while (given := self._session.next_cycle(effects.now())) is not None:
-            effects.begin(given.cycle)
+            effects.begin(given.cycle, partial(self._keeper.before_tools, self._session, given))
             try:
                 end = await run_cycle(self._agent, given, self._session.conversation(), effects, self._output)
             except BaseException as error:  # cancelled, or Ctrl-C: as for a lost worker, and the turn is over
@@ -170,7 +160,7 @@ class InProcessSession:
                 raise
             self._session.finish_cycle(end.outcome, effects.now())
         if end is None:
-            raise ConcurrencyException("nothing to do: the answers left no call that could go on")
+            return self._waiting()
         if end.cause is not None:
             if isinstance(end.cause, (EventLoopException, StructuredOutputException)):  # the caller's, as in Strands
                 raise end.cause
@@ -186,15 +176,25 @@ class InProcessSession:
             self._made = (source, make_model(source))
         return self._made[1]
 
+    def _waiting(self) -> AgentResult:
+        """What the agent waits for, if there was nothing to go on with."""
+        state = self._session.state
+        return AgentResult(
+            stop_reason="interrupt",
+            message=state.pending.message if state.pending else {"role": "assistant", "content": []},
+            metrics=Metrics.of(state.progress),
+            state=state.invocation_state.get("request_state", {}),
+            interrupts=[as_interrupt(question) for question in self._session.open_questions()] or None,
+        )
+
     def _result(self, end: CycleEnd) -> AgentResult:
-        outcome, pending = end.outcome, self._session.state.pending
-        open_ones = [q for q in pending.questions if q.status == "open"] if pending else []
+        outcome = end.outcome
         return AgentResult(
             stop_reason=outcome.stop_reason,
             message=outcome.message or {"role": "assistant", "content": []},
             metrics=Metrics.of(outcome.progress),
             state=outcome.invocation_state.get("request_state", {}),
-            interrupts=[as_interrupt(question) for question in open_ones] or None,
+            interrupts=[as_interrupt(question) for question in self._session.open_questions()] or None,
             structured_output=end.output,
         )
 

@@ -6,7 +6,7 @@ Looks at the clock and starts threads, as nothing else in agent_core does but `i
 import asyncio
 import contextlib
 import inspect
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -14,15 +14,23 @@ import anyio
 import anyio.to_thread
 
 from countersign.agent_core.errors import AgentDefinitionError, ModelThrottledException
+from countersign.agent_core.json_values import copied
 from countersign.agent_core.messages import Message
 from countersign.agent_core.models import FIRST_RETRY_S, LONGEST_RETRY_S, MODEL_ATTEMPTS, RETRYABLE, Model, answer
 from countersign.agent_core.steps import StepInfo
 from countersign.agent_core.structured_output import output_model
+from countersign.agent_core.tools.base import Tool
 from countersign.agent_core.tools.execution import execute
 from countersign.agent_core.wire import ModelCall, ModelResponse, RecoveredCall, RecoveredCycle, ToolCall, ToolOutcome
 
 if TYPE_CHECKING:
     from countersign.agent_core.agent import Agent
+
+
+CUT_OFF = "it was cancelled while it ran"
+
+BeforeTools = Callable[[RecoveredCycle, Collection[int], datetime], Awaitable[None]]
+"""Gets what the cycle has done (the calls that are about to run are unknown), those of them that may run twice, now."""
 
 
 class InProcessEffects:
@@ -35,9 +43,15 @@ class InProcessEffects:
         self._model = model
         self.begin(0)
 
-    def begin(self, cycle: int) -> None:
-        """Note from here on what this cycle does, in case it is cancelled."""
+    def begin(self, cycle: int, before_tools: BeforeTools | None = None) -> None:
+        """Note from here on what this cycle does, in case it is cancelled.
+
+        Args:
+            cycle: Its number.
+            before_tools: Awaited before tools run; if it raises, they don't.
+        """
         self.done = RecoveredCycle(cycle=cycle)
+        self._before_tools = before_tools
 
     def now(self) -> datetime:
         """See `Effects.now`."""
@@ -56,9 +70,12 @@ class InProcessEffects:
         tools = self._agent.tool_registry
         specs = [tool.tool_spec for name in call.tools if (tool := tools.get(name)) is not None]
         pause_s = FIRST_RETRY_S
+        conversation = list(messages)
         for attempts_left in range(MODEL_ATTEMPTS - 1, -1, -1):
             try:
-                return await answer(self._model, call, messages, specs, output_model(self._agent, call))
+                # As on a worker, the model gets copies, whatever it does with them.
+                given = copied(conversation)
+                return await answer(self._model, call, given, specs, output_model(self._agent, call))
             except RETRYABLE as error:
                 if not attempts_left:
                     raise
@@ -70,12 +87,11 @@ class InProcessEffects:
     async def call_tools(self, calls: Sequence[ToolCall], done: Callable[[int, ToolOutcome], Awaitable[None]]) -> None:
         """See `Effects.call_tools`."""
         one_at_a_time = anyio.Lock()
+        tools = [self._tool(call) for call in calls]
+        begun = await self._begun(calls, tools)
 
         async def one(position: int, call: ToolCall) -> None:
-            tool = self._agent.tool_registry.get(call.tool)
-            assert tool is not None  # the cycle asks only for tools of this agent
-            known = RecoveredCall(index=call.index, status="unknown", detail="it was cancelled while it ran")
-            self.done.calls = [*(item for item in self.done.calls if item.index != call.index), known]
+            tool, known = tools[position], begun[position]
             outcome = await execute(
                 tool,
                 call,
@@ -93,6 +109,25 @@ class InProcessEffects:
         async with anyio.create_task_group() as group:
             for position, call in enumerate(calls):
                 group.start_soon(one, position, call)
+
+    def _tool(self, call: ToolCall) -> Tool:
+        tool = self._agent.tool_registry.get(call.tool)
+        assert tool is not None  # the cycle asks only for tools of this agent
+        return tool
+
+    async def _begun(self, calls: Sequence[ToolCall], tools: Sequence[Tool]) -> list[RecoveredCall]:
+        """Note that calls run from now on, one note for each."""
+        before, indexes = self.done.calls, {call.index for call in calls}
+        notes = [RecoveredCall(index=call.index, status="unknown", detail=CUT_OFF) for call in calls]
+        self.done.calls = [*(item for item in before if item.index not in indexes), *notes]
+        if self._before_tools is not None:
+            again = {call.index for call, tool in zip(calls, tools, strict=True) if tool.idempotent}
+            try:
+                await self._before_tools(self.done, again, self.now())
+            except BaseException:
+                self.done.calls = before
+                raise
+        return notes
 
     async def run_step(self, step: StepInfo, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """See `Effects.run_step`."""

@@ -39,6 +39,8 @@ Messages: TypeAlias = list[Message]
 BLANK_TEXT, NO_TOOL_NAME = "[blank text]", "INVALID_TOOL_NAME"
 """What a model reads where it wrote nothing, or a tool's name that no vendor takes."""
 
+_GUIDANCE_KEY = "guidance"
+
 _TOOL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 
 
@@ -67,6 +69,17 @@ def add_usage(left: Usage, right: Usage) -> Usage:
 def user_message(content: str | Sequence[ContentBlock]) -> Message:
     """A user message from text or content blocks."""
     return {"role": "user", "content": [{"text": content}] if isinstance(content, str) else list(content)}
+
+
+def guidance_message(feedback: str) -> Message:
+    """What a handler, or the loop itself, says to the model in the middle of a turn. The mark is ours, no vendor's."""
+    return {**user_message(feedback), "metadata": {"custom": {_GUIDANCE_KEY: True}}}
+
+
+def is_guidance(message: Message) -> bool:
+    """True for what `guidance_message` made."""
+    custom: Any = (message.get("metadata") or {}).get("custom")
+    return isinstance(custom, dict) and _GUIDANCE_KEY in custom
 
 
 def assistant_text(text: str) -> Message:
@@ -106,6 +119,15 @@ def not_run(tool_use_id: str, text: str, runs: int = 0) -> ToolResult:
 def results_message(results: Iterable[ToolResult]) -> Message:
     """The user message that carries the results of one assistant message's calls."""
     return {"role": "user", "content": [{"toolResult": result} for result in results]}
+
+
+def unanswered(messages: Sequence[Message], asking: Message) -> int | None:
+    """Where the results of a message's calls belong: the place behind it. None if it is not there, or has them."""
+    ids = [use["toolUseId"] for use in tool_uses(asking)]
+    for place in range(len(messages) - 1, -1, -1):
+        if messages[place]["role"] == "assistant" and [use["toolUseId"] for use in tool_uses(messages[place])] == ids:
+            return None if _result_ids(*messages[place + 1 : place + 2]) else place + 1
+    return None
 
 
 def as_models_take_them(messages: Sequence[Message]) -> list[Message]:
@@ -149,5 +171,6 @@ def history_faults(messages: Sequence[Message]) -> list[str]:
     return faults
 
 
-def _result_ids(message: Message) -> list[str]:
-    return [block["toolResult"]["toolUseId"] for block in message["content"] if "toolResult" in block]
+def _result_ids(*messages: Message) -> list[str]:
+    blocks = [block for message in messages for block in message["content"]]
+    return [block["toolResult"]["toolUseId"] for block in blocks if "toolResult" in block]

@@ -6,7 +6,8 @@ state under a key of its own, so that one who answers later finds the very same 
 used: there the session is the session manager.
 """
 
-from collections.abc import Sequence
+import copy
+from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from countersign.agent_core.errors import AgentDefinitionError
@@ -71,7 +72,7 @@ def checked_session_manager(given: SessionManager | None, agent: str) -> Session
 
 
 class Saving:
-    """One agent's session, stored each time its loop stops.
+    """One agent's session as its manager keeps it; `Keeper` says when.
 
     Args:
         manager: Stores it.
@@ -97,15 +98,26 @@ class Saving:
         if saved is None:
             return list(view.messages), state, None
         rewritten = saved.get("conversation")
-        return list(view.messages if rewritten is None else rewritten), state, saved["session"]
+        if rewritten is None:  # messages that came without their state: the process died in between
+            rewritten = view.messages[: saved.get("count")]
+        return list(rewritten), state, saved["session"]
 
-    def save(self, state: SessionState, messages: Sequence[Message], agent_state: JsonObject) -> None:
-        """Store what is new. Managers only add messages, so a conversation that hooks rewrote is stored whole."""
-        kept = state.model_copy(update={"segments": [], "tail": []})
-        rewritten = list(messages[: len(self._stored)]) != self._stored
-        saved = {"session": kept.model_dump(mode="json"), "conversation": list(messages) if rewritten else None}
-        view = SavedAgent(self._agent_id, messages, {**agent_state, SAVED_KEY: saved})
-        for message in messages[len(self._stored) :] if not rewritten else ():
-            self._manager.append_message(message, view)
-            self._stored.append(message)
-        self._manager.sync_agent(view)
+    def taken(self, state: SessionState, messages: Sequence[Message], agent_state: JsonObject) -> Callable[[], None]:
+        """Take what is new, as it is now. Managers only add messages, so a rewritten conversation is stored whole.
+
+        Returns:
+            Stores it; to be called once, in any thread.
+        """
+        kept, found = state.model_copy(update={"segments": [], "tail": []}), copy.deepcopy(list(messages))
+        rewritten = found[: len(self._stored)] != self._stored
+        whole = found if rewritten else None
+        saved = {"session": kept.model_dump(mode="json"), "conversation": whole, "count": len(found)}
+        view = SavedAgent(self._agent_id, found, {**agent_state, SAVED_KEY: saved})
+
+        def store() -> None:
+            for message in found[len(self._stored) :] if not rewritten else ():
+                self._manager.append_message(message, view)
+                self._stored.append(message)
+            self._manager.sync_agent(view)
+
+        return store

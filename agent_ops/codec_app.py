@@ -29,7 +29,11 @@ from countersign.agent_ops.access import Check, passes
 LARGEST_BYTES = 32 * 1024 * 1024
 """What a request may weigh; a page of the Temporal UI weighs far less."""
 
+DECODED_BYTES = 64 * 1024 * 1024
+"""What an answer may weigh, before base64: a few bytes may unpack to many, and references name large blobs."""
+
 UNREADABLE_KEY = "countersign_unreadable"
+_TOO_MUCH = f"the payloads of this request weigh more than {DECODED_BYTES:,} bytes; send fewer at once"
 _log = logging.getLogger(__name__)
 
 
@@ -50,7 +54,13 @@ def codec_app(
     origins = with_both_names(origins)
 
     async def decode(payloads: Payloads) -> list[Payload]:
-        return [await _readable(converter, payload) for payload in payloads.payloads]
+        done: list[Payload] = []
+        left = DECODED_BYTES
+        for payload in payloads.payloads:  # one after the other: no more than one is above the budget at any time
+            found = await _readable(converter, payload) if left > 0 else None
+            left -= found.ByteSize() if found is not None else 0
+            done.append(found if found is not None and left >= 0 else _why(_TOO_MUCH))
+        return done
 
     async def encode(payloads: Payloads) -> list[Payload]:
         if converter.payload_codec is None:

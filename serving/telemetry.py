@@ -14,6 +14,7 @@ from temporalio.runtime import OpenTelemetryConfig, PrometheusConfig, Runtime, T
 from countersign.agent_core.errors import CountersignError
 from countersign.serving.settings import WorkerSettings
 from countersign.workflows.metering import DECISION_SECONDS
+from countersign.workflows.trace_headers import TraceHeaderGuard
 
 _DAY_S = 86_400.0
 DECISION_BUCKETS_S = (
@@ -96,7 +97,7 @@ class Traces:
         self._provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter()))
         trace.set_tracer_provider(self._provider)
         # Sessions are started from anywhere, mostly without a span of their own.
-        self.interceptors.append(TracingInterceptor(always_create_workflow_spans=True))
+        self.interceptors += [TraceHeaderGuard(), TracingInterceptor(always_create_workflow_spans=True)]
 
     async def flush(self) -> None:
         """Send what has not been sent; takes as long as the exporter's timeout at most."""

@@ -29,6 +29,7 @@ from countersign.workflows.cycle_effects import DurableEffects
 from countersign.workflows.details import cycle_line
 from countersign.workflows.fitting import fitting
 from countersign.workflows.guard import policed
+from countersign.workflows.intake import decoded
 from countersign.workflows.pace import Pace
 from countersign.workflows.sandbox import import_time
 
@@ -83,6 +84,7 @@ class AgentCycle:
                 type="NotASession",
                 non_retryable=True,
             )
+        given, contents = decoded(given), tuple(decoded(content) for content in contents)  # large ones come as they are
         total: CycleOutcome | None = None
         cycle = CycleInput.model_validate(given)
         conversation = _conversation(cycle, contents)
@@ -158,6 +160,7 @@ def _build(name: str) -> Agent:
         with import_time():
             module = __import__(deployment.module, fromlist=["*"])
         agent = durable_agents(module)[name]()
+    agent.for_a_worker = True
     for tool in agent.tool_registry:
         built = deployment.template.tool_registry.get(tool.tool_name)
         if built is not None:

@@ -16,7 +16,7 @@ from temporalio.worker import (
     WorkflowInterceptorClassInput,
 )
 
-from countersign.agent_core.errors import UnreadableHereError
+from countersign.agent_core.errors import UnreadableHereError, reason_of
 from countersign.agent_core.wire import PROMPT_SIGNAL, RESPOND_SIGNAL, STOP_SIGNAL
 
 UNREADABLE_MARK = "unreadable"
@@ -26,6 +26,10 @@ UNREADABLE_TEXT = (
     "it can't be decoded: it is encrypted or stored elsewhere, and the worker that it came to lacked the key, the "
     "store or the value; that worker's log says which. Send it again when all workers have it"
 )
+
+LARGEST_BYTES = 4 * 1024 * 1024
+"""More than any value of ours weighs, and than Temporal takes. What is larger came out of storage or of a
+compression, and would take fifty times its size in memory."""
 
 _ONE_ARGUMENT = frozenset({PROMPT_SIGNAL, RESPOND_SIGNAL, STOP_SIGNAL})
 
@@ -67,13 +71,15 @@ def decoded(raw: Any) -> Any:
         raise ValueError(f"it came with {raw.count} arguments; send exactly one")
     if not isinstance(raw, RawValue):
         return raw
+    if len(raw.payload.data) > LARGEST_BYTES:
+        raise ValueError(f"it is {len(raw.payload.data):,} bytes; at most {LARGEST_BYTES:,} bytes are taken")
     try:
         hint: Any = Any  # without a type, a worker's converter hands back what it can't decode
         return workflow.payload_converter().from_payload(raw.payload, hint)
     except UnreadableHereError:
         raise
     except Exception as error:
-        raise ValueError(f"it can't be decoded: {type(error).__name__}: {error}") from error
+        raise ValueError(f"it can't be decoded: {type(error).__name__}: {reason_of(error)}") from error
 
 
 class Signals:
@@ -103,9 +109,7 @@ class Signals:
             return decoded(raw)
         except UnreadableHereError as error:
             if replaying:
-                raise NotReadAgainError(
-                    f"a worker has taken this signal, and this one can't read it: {error}"
-                ) from error
+                raise NotReadAgainError(f"a worker has taken this signal, this one can't read it: {error}") from error
             workflow.logger.warning("a signal was refused: %s", error)
             workflow.deprecate_patch(mark)  # "deprecated": who can read it meanwhile may find the mark unasked
             raise ValueError(UNREADABLE_TEXT) from error

@@ -329,8 +329,9 @@ class AgentSession:
 
     @workflow.query(name=AUDIT_QUERY)
     def audit(self, given: Any = None) -> list[JsonObject]:
-        """The audit trail."""
-        return views.audit(self._session)
+        """The audit trail; a page of it from `{"start": n}` on."""
+        start = _option(given, "start", None)
+        return views.audit(self._session, start if isinstance(start, int) else None)
 
 
 def _blamed(error: ErrorInfo) -> str:

@@ -14,7 +14,7 @@ from temporalio.exceptions import ApplicationError
 
 from countersign.agent_core.answers import check_prompt
 from countersign.agent_core.conversation import unpacked
-from countersign.agent_core.errors import AnswerRefused, UnreadableHereError
+from countersign.agent_core.errors import AnswerRefused, UnreadableHereError, reason_of
 from countersign.agent_core.json_values import JsonObject, check_json
 from countersign.agent_core.session import Session, SessionState
 from countersign.agent_core.wire import PROTOCOL, Limits, SessionOptions, timestamp
@@ -54,7 +54,7 @@ def opening(start: Any, pieces: Sequence[Any], info: workflow.Info, now: datetim
         raise
     except (ValueError, ValidationError, AnswerRefused) as error:
         raise ApplicationError(
-            f"the session can't be started: {error}", type=INVALID_START, non_retryable=True
+            f"the session can't be started: {reason_of(error)}", type=INVALID_START, non_retryable=True
         ) from error
     # The server sends the answers of the run that was reset once more, and they count: the calls are doubted instead.
     session.state.after_reset = session.state.after_reset or info.run_id != info.original_execution_run_id

@@ -6,7 +6,7 @@ from typing import Any
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
-from countersign.agent_core.errors import AnswerRefused
+from countersign.agent_core.errors import AnswerRefused, reason_of
 from countersign.agent_core.json_values import JsonObject, check_json, digest
 from countersign.agent_core.session import Session
 from countersign.agent_core.session.state import REMEMBERED_UPDATES, RememberedUpdate
@@ -170,4 +170,4 @@ def _invocation(value: Any) -> tuple[str, Any]:
 
 
 def _refusal(refusal: AnswerRefused) -> ApplicationError:
-    return ApplicationError(str(refusal), type=refusal.code, non_retryable=True)
+    return ApplicationError(reason_of(refusal), type=refusal.code, non_retryable=True)

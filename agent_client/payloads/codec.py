@@ -16,7 +16,13 @@ from temporalio.converter import (
     WorkflowSerializationContext,
 )
 
-from countersign.agent_client.payloads.compression import COMPRESSED, compressed, unpacked
+from countersign.agent_client.payloads.compression import (
+    COMPRESSED,
+    FOREIGN_MESSAGE_BYTES,
+    OWN_MESSAGE_BYTES,
+    Unpacking,
+    compressed,
+)
 from countersign.agent_client.payloads.encryption import ENCRYPTED, decrypted, encrypted
 from countersign.agent_client.payloads.errors import DecryptionError
 from countersign.agent_client.payloads.keys import KeyRing
@@ -63,12 +69,13 @@ class OurCodec(PayloadCodec, WithSerializationContext):
         return [self._encoded(payload) for payload in payloads]
 
     async def decode(self, payloads: Sequence[Payload]) -> list[Payload]:
-        """See temporalio.
+        """See temporalio. What is compressed is unpacked as long as the payloads are not too large together.
 
         Raises:
             DecryptionError: If a payload's key is not here, and it is not from anybody; then it becomes a marker.
         """
-        return [self._decoded(payload) for payload in payloads]
+        unpacking = Unpacking(OWN_MESSAGE_BYTES if self._own else FOREIGN_MESSAGE_BYTES)
+        return [self._decoded(payload, unpacking) for payload in payloads]
 
     def _encoded(self, payload: Payload) -> Payload:
         if is_reference(payload) or payload.metadata.get("encoding") in _DONE:
@@ -78,7 +85,7 @@ class OurCodec(PayloadCodec, WithSerializationContext):
         key = self._keys.first
         return encrypted(payload, key) if key is not None else payload
 
-    def _decoded(self, payload: Payload) -> Payload:
+    def _decoded(self, payload: Payload, unpacking: Unpacking) -> Payload:
         if is_reference(payload):
             return payload
         if payload.metadata.get("encoding") == ENCRYPTED:
@@ -89,5 +96,5 @@ class OurCodec(PayloadCodec, WithSerializationContext):
                     raise
                 payload = unreadable(str(error), here=True)
         if payload.metadata.get("encoding") == COMPRESSED:
-            payload = unpacked(payload)
+            payload = unpacking.unpacked(payload)
         return payload

@@ -8,8 +8,12 @@ from countersign.agent_client.payloads.unreadable import unreadable
 
 COMPRESSED = b"binary/zlib"
 _LEVEL = 1
-_LARGEST_BYTES = 64 * 1024 * 1024
-"""What a payload may unpack to: its sender may be anybody."""
+
+OWN_MESSAGE_BYTES = 64 * 1024 * 1024
+"""What the payloads of one message of ours may unpack to together: a whole conversation."""
+
+FOREIGN_MESSAGE_BYTES = 4 * 1024 * 1024
+"""The same for a message that anybody may have sent: no more than Temporal takes of what is not compressed."""
 
 
 def compressed(payload: Payload) -> Payload:
@@ -18,13 +22,27 @@ def compressed(payload: Payload) -> Payload:
     return Payload(metadata={"encoding": COMPRESSED}, data=data) if len(data) < len(payload.data) else payload
 
 
-def unpacked(payload: Payload) -> Payload:
-    """What was compressed; a marker if it can't be unpacked."""
-    unpacking = zlib.decompressobj()
-    try:
-        data = unpacking.decompress(payload.data, _LARGEST_BYTES)
-        if not unpacking.eof:
-            return unreadable(f"it is compressed, and cut off or larger than {_LARGEST_BYTES:,} bytes")
-        return Payload.FromString(data)
-    except Exception:  # of zlib or a protobuf parser: its sender chose the bytes
-        return unreadable("it is marked as compressed and is not")
+class Unpacking:
+    """Unpacks the payloads of one message, as long as they are not too large together.
+
+    Args:
+        limit_bytes: What they may unpack to.
+    """
+
+    def __init__(self, limit_bytes: int) -> None:
+        self._limit_bytes = self._left_bytes = limit_bytes
+
+    def unpacked(self, payload: Payload) -> Payload:
+        """What was compressed; a marker if it can't be unpacked, or is too large with what came before it."""
+        unpacking = zlib.decompressobj()
+        try:
+            # One byte more than is left: with a limit of 0 zlib would unpack all there is.
+            data = unpacking.decompress(payload.data, self._left_bytes + 1)
+            if len(data) > self._left_bytes or not unpacking.eof:
+                return unreadable(
+                    f"it is compressed, and cut off or, with what came with it, larger than {self._limit_bytes:,} bytes"
+                )
+            self._left_bytes -= len(data)
+            return Payload.FromString(data)
+        except Exception:  # of zlib or a protobuf parser: its sender chose the bytes
+            return unreadable("it is marked as compressed and is not")

@@ -1,8 +1,12 @@
 """Blobs in a folder: one file each, named by the SHA-256 of what is in it. Processes may share the folder.
 
+Each session has a folder of its own in it, `sessions/<namespace>/<session id>`, that may be deleted with the
+session and never before: pieces of a conversation are written once and read for as long as it lasts, so no file's
+age says whether it is still needed. What belongs to no session stands in folders of two hexadecimal digits; so
+does all that was written before sessions had folders.
+
 A file is written beside its place and renamed into it, so nobody ever sees half of one. It is readable by its
-owner only. One that is there already is not written again; its time of change is renewed, so that files may be
-deleted by their age.
+owner only. One that is there already, and whole, is not written again.
 """
 
 import hashlib
@@ -11,6 +15,7 @@ import re
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 from temporalio.api.common.v1 import Payload
 from temporalio.converter import (
@@ -18,19 +23,25 @@ from temporalio.converter import (
     StorageDriverClaim,
     StorageDriverRetrieveContext,
     StorageDriverStoreContext,
+    StorageDriverWorkflowInfo,
 )
 
 from countersign.agent_client.payloads.threads import in_thread
 
 NAME = "countersign.file"
-CLAIM = "sha256"
+CLAIM, OWNER = "sha256", "owner"
+SESSIONS = "sessions"
 _DIGEST = re.compile(r"[0-9a-f]{64}")
+_SAFE = r"(?!\.)[A-Za-z0-9_.~%-]{1,200}"  # what `_safe` makes: no file name of another kind is ever built
+_OWNER = re.compile(f"{_SAFE}/{_SAFE}")
 
 
 def digest_of(claim: StorageDriverClaim) -> str | None:
     """The digest that a claim names, or None if it is not of this driver's form: it would reach the file system."""
-    given = claim.claim_data.get(CLAIM, "")
-    return given if len(claim.claim_data) == 1 and _DIGEST.fullmatch(given) else None
+    given, owner = claim.claim_data.get(CLAIM, ""), claim.claim_data.get(OWNER)
+    if not _DIGEST.fullmatch(given) or (owner is not None and not _OWNER.fullmatch(owner)):
+        return None
+    return given if claim.claim_data.keys() <= {CLAIM, OWNER} else None
 
 
 class FileStore(StorageDriver):
@@ -58,7 +69,8 @@ class FileStore(StorageDriver):
             OSError: If the folder can't be written to.
         """
         blobs = [payload.SerializeToString(deterministic=True) for payload in payloads]
-        return await in_thread(lambda: [self._store(blob) for blob in blobs])
+        owner = _owner(context)
+        return await in_thread(lambda: [self._store(blob, owner) for blob in blobs])
 
     async def retrieve(
         self, context: StorageDriverRetrieveContext, claims: Sequence[StorageDriverClaim]
@@ -71,43 +83,67 @@ class FileStore(StorageDriver):
         """
         return await in_thread(lambda: [self._retrieve(claim) for claim in claims])
 
-    def _store(self, blob: bytes) -> StorageDriverClaim:
+    def _store(self, blob: bytes, owner: str | None) -> StorageDriverClaim:
         digest = hashlib.sha256(blob).hexdigest()
-        path = _path(self._folders[0], digest)
+        path = _path(self._folders[0], digest, owner)
         try:
             whole = path.read_bytes() == blob  # a damaged one of the right size is written anew
         except FileNotFoundError:
             whole = False
-        if whole:
-            os.utime(path)
-        else:
+        if not whole:
+            _make_folder(path.parent)
             _write(path, blob)
-        return StorageDriverClaim({CLAIM: digest})
+        return StorageDriverClaim({CLAIM: digest} if owner is None else {CLAIM: digest, OWNER: owner})
 
     def _retrieve(self, claim: StorageDriverClaim) -> Payload:
         digest = digest_of(claim)
         if digest is None:
             raise ValueError("the claim names no SHA-256 digest")
-        for folder in self._folders:
+        paths = [_path(folder, digest, claim.claim_data.get(OWNER)) for folder in self._folders]
+        for path in paths:
             try:
-                blob = _path(folder, digest).read_bytes()
+                blob = path.read_bytes()
             except FileNotFoundError:
                 continue
             if (found := hashlib.sha256(blob).hexdigest()) != digest:
-                raise ValueError(f"{_path(folder, digest)} is damaged: its SHA-256 is {found}")
+                raise ValueError(f"{path} is damaged: its SHA-256 is {found}")
             return Payload.FromString(blob)
         if absent := [folder for folder in self._folders if not folder.is_dir()]:
             raise OSError(f"no folder {absent[0]}; is it mounted?")
-        raise FileNotFoundError(f"no file {' nor '.join(str(_path(folder, digest)) for folder in self._folders)}")
+        raise FileNotFoundError(f"no file {' nor '.join(map(str, paths))}")
 
 
-def _path(folder: Path, digest: str) -> Path:
-    return folder / digest[:2] / digest
+def _owner(context: StorageDriverStoreContext) -> str | None:
+    """The folder of the session that a value is for, or None."""
+    target = context.target
+    if not isinstance(target, StorageDriverWorkflowInfo) or not target.namespace or not target.id:
+        return None
+    return f"{_safe(target.namespace)}/{_safe(target.id)}"
+
+
+def _safe(name: str) -> str:
+    """A name as a file's name: percent-encoded, no dot in front. A long one is cut; its digest and "%cut" follow."""
+    found = quote(name, safe="")
+    if found.startswith("."):
+        found = f"%2E{found[1:]}"
+    return found if len(found) <= 200 else f"{found[:150]}~{hashlib.sha256(name.encode()).hexdigest()[:32]}%cut"
+
+
+def _path(folder: Path, digest: str, owner: str | None) -> Path:
+    return folder / digest[:2] / digest if owner is None else folder / SESSIONS / owner / digest
+
+
+def _make_folder(folder: Path) -> None:
+    """Make a folder, and those that it is in, for its owner only; it survives a power cut."""
+    if folder.is_dir():
+        return
+    _make_folder(folder.parent)
+    folder.mkdir(mode=0o700, exist_ok=True)
+    _sync(folder.parent)
 
 
 def _write(path: Path, blob: bytes) -> None:
     """Write a file that is there whole or not at all, after a power cut too."""
-    path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=".new-")  # readable by its owner only
     try:
         with os.fdopen(handle, "wb") as file:
@@ -118,8 +154,12 @@ def _write(path: Path, blob: bytes) -> None:
     except BaseException:
         os.unlink(name)
         raise
-    folder = os.open(path.parent, os.O_RDONLY)
+    _sync(path.parent)
+
+
+def _sync(folder: Path) -> None:
+    handle = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(folder)
+        os.fsync(handle)
     finally:
-        os.close(folder)
+        os.close(handle)

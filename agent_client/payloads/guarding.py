@@ -3,7 +3,7 @@
 import asyncio
 import threading
 from collections import OrderedDict
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from temporalio.api.common.v1 import Payload
 from temporalio.converter import (
@@ -18,6 +18,10 @@ from countersign.agent_client.payloads.owners import owned
 from countersign.agent_client.payloads.unreadable import unreadable
 
 AGAIN = "until then tasks are tried again, and nothing is lost"
+
+REPEATED_BYTES = 16 * 1024 * 1024
+"""What the blobs that a message names more than once may weigh, beside the first of each: a reference weighs little,
+and its sender may be anybody."""
 
 _PROBE = Payload(metadata={"encoding": b"binary/plain"}, data=b"countersign was here")
 
@@ -44,9 +48,7 @@ class BlobCache:
             if found is None:
                 return None
             self._blobs.move_to_end((driver, name))
-            copy = Payload()
-            copy.CopyFrom(found)
-            return copy
+            return _copy(found)
 
     def put(self, driver: str, name: str, payload: Payload) -> None:
         """Keep a copy, if it fits."""
@@ -54,9 +56,7 @@ class BlobCache:
         with self._lock:
             if (driver, name) in self._blobs or size > self._limit_bytes:
                 return
-            copy = Payload()
-            copy.CopyFrom(payload)
-            self._blobs[driver, name] = copy
+            self._blobs[driver, name] = _copy(payload)
             self._bytes += size
             while self._bytes > self._limit_bytes:
                 _, oldest = self._blobs.popitem(last=False)
@@ -105,13 +105,36 @@ class GuardedStore(StorageDriver):
     async def retrieve(
         self, context: StorageDriverRetrieveContext, claims: Sequence[StorageDriverClaim]
     ) -> list[Payload]:
-        """See temporalio. A claim that is not ours becomes a marker.
+        """See temporalio. A claim that is not ours becomes a marker, and so does one that comes too often.
 
         Raises:
             NotHereError: If a blob of ours is missing.
             StorageError: If one is damaged or out of reach.
         """
-        return list(await asyncio.gather(*(self._one(context, claim) for claim in claims)))
+        named = [self._named(claim) for claim in claims]
+        first: dict[str, StorageDriverClaim] = {}
+        for name, claim in zip(named, claims, strict=True):
+            if name is not None:
+                first.setdefault(name, claim)
+        read = await asyncio.gather(*(self._one(context, claim, name) for name, claim in first.items()))
+        return self._each(named, dict(zip(first, read, strict=True)))
+
+    def _each(self, named: Sequence[str | None], found: Mapping[str, Payload]) -> list[Payload]:
+        """The blobs in the order of their claims, a copy for each, as long as the repeated ones are not too large."""
+        payloads: list[Payload] = []
+        given: set[str] = set()
+        left_bytes = REPEATED_BYTES
+        for name in named:
+            if name is None:
+                payloads.append(unreadable(f"its storage reference names nothing in {self._place}"))
+                continue
+            payload = found[name]
+            if name in given:
+                left_bytes -= payload.ByteSize()
+                payload = _copy(payload) if left_bytes >= 0 else unreadable("its storage reference comes too often")
+            given.add(name)
+            payloads.append(payload)
+        return payloads
 
     async def probe(self) -> None:
         """Write and read a few bytes, always the same.
@@ -131,10 +154,7 @@ class GuardedStore(StorageDriver):
         if found != _PROBE:
             raise StorageError(f"{self._place} gave back something else than was stored there")
 
-    async def _one(self, context: StorageDriverRetrieveContext, claim: StorageDriverClaim) -> Payload:
-        name = self._named(claim)
-        if name is None:
-            return unreadable(f"its storage reference names nothing in {self._place}")
+    async def _one(self, context: StorageDriverRetrieveContext, claim: StorageDriverClaim, name: str) -> Payload:
         if (known := self._cache.get(self.name(), name)) is not None:
             return known
         try:
@@ -147,6 +167,12 @@ class GuardedStore(StorageDriver):
             ) from error
         self._cache.put(self.name(), name, payload)
         return payload
+
+
+def _copy(payload: Payload) -> Payload:
+    copy = Payload()
+    copy.CopyFrom(payload)
+    return copy
 
 
 def _bottom(error: BaseException) -> BaseException:

@@ -2,7 +2,7 @@
 
 The SDK raises for a driver's name that it does not know, and for a reference that it can't parse, before any
 driver is asked. Workflow tasks would fail on that for ever. These subclasses put a marker there; they
-override three methods of the SDK that are private, and tests/payloads/test_references.py holds them to it.
+override four methods of the SDK that are private, and tests/payloads/test_references.py holds them to it.
 """
 
 from collections.abc import Sequence
@@ -24,6 +24,9 @@ from countersign.agent_client.payloads.unreadable import unreadable
 
 _MESSAGE = ExternalStorageReference.DESCRIPTOR.full_name.encode()
 _MARKED = "__temporal_external_storage_reference"
+
+FOREIGN_STORED_BYTES = 16 * 1024 * 1024
+"""From this weight on no further references are read of a message that anybody may have sent: they weigh little."""
 
 
 def is_reference(payload: Payload) -> bool:
@@ -76,18 +79,24 @@ class TolerantStorage(ExternalStorage):
 class TolerantDataConverter(DataConverter):
     """The SDK's data converter; what calls itself an encoded reference and is none becomes a marker.
 
-    So does, among what anybody may have sent, a reference to what is not here.
+    So does, among what anybody may have sent, a reference to what is not here, or to too much.
     """
 
     async def _external_retrieve_payload_sequence(self, payloads: Sequence[Payload]) -> list[Payload]:
         if not getattr(self.payload_codec, "from_anybody", False):  # our codec knows what is at hand
             return await super()._external_retrieve_payload_sequence(payloads)
         found: list[Payload] = []
+        left_bytes = FOREIGN_STORED_BYTES
         for payload in payloads:
+            if left_bytes <= 0 and is_reference(payload):
+                found.append(unreadable(f"what its message refers to is larger than {FOREIGN_STORED_BYTES:,} bytes"))
+                continue
             try:
                 found += await super()._external_retrieve_payload_sequence([payload])
             except NotHereError as error:
                 found.append(unreadable(str(error), here=True))
+            if is_reference(payload):
+                left_bytes -= found[-1].ByteSize()
         return found
 
     async def _decode_reference_payload_sequence(self, payloads: Sequence[Payload]) -> list[Payload]:

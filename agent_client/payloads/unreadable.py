@@ -20,6 +20,9 @@ UNREADABLE = b"countersign/unreadable"
 _HERE = "here"
 _LONGEST = 500
 
+UNTYPED_BYTES = 4 * 1024 * 1024
+"""What values whose types nobody has said may weigh together to be decoded at once."""
+
 
 def unreadable(reason: str, *, here: bool = False) -> Payload:
     """The marker.
@@ -61,14 +64,16 @@ class OurPayloadConverter(CompositePayloadConverter):
 class TolerantPayloadConverter(OurPayloadConverter):
     """For workers: what can't be decoded and has no type comes as a `RawValue` instead of failing the task.
 
-    The SDK decodes a workflow's arguments without types if it takes a varying number of them.
+    The SDK decodes a workflow's arguments without types if it takes a varying number of them. If they weigh more
+    than `UNTYPED_BYTES` together, they come as `RawValue`s, too: JSON takes fifty times its size in memory, and
+    whoever gets it first looks at who sent it.
     """
 
     def from_payloads(self, payloads: Sequence[Payload], type_hints: list[type] | None = None) -> list[Any]:
         """See temporalio."""
-        return [
-            self._one(payload, hint) for payload, hint in zip_longest(payloads, type_hints or []) if payload is not None
-        ]
+        pairs = [(payload, hint) for payload, hint in zip_longest(payloads, type_hints or []) if payload is not None]
+        heavy = sum(len(payload.data) for payload, hint in pairs if hint is None) > UNTYPED_BYTES
+        return [RawValue(payload) if heavy and hint is None else self._one(payload, hint) for payload, hint in pairs]
 
     def _one(self, payload: Payload, hint: type | None) -> Any:
         if hint is not None:

@@ -8,7 +8,7 @@ does not know what it has just done would do it again.
 from collections.abc import Sequence
 from typing import Any
 
-from countersign.agent_core.messages import Message, tool_uses, user_message
+from countersign.agent_core.messages import Message, is_guidance, tool_uses, user_message
 
 _SUMMARY_KEY = "summary_of"
 
@@ -40,8 +40,9 @@ def has_results(message: Message) -> bool:
 
 
 def is_prompt(message: Message) -> bool:
-    """True for what a user, or a handler's guidance, said."""
-    return message["role"] == "user" and not has_results(message) and not is_summary(message)
+    """True for what a user said; not for guidance, with which a turn does not begin."""
+    own = is_summary(message) or is_guidance(message)
+    return message["role"] == "user" and not has_results(message) and not own
 
 
 def whole(messages: Sequence[Message], place: int) -> int:
@@ -85,11 +86,12 @@ def _tail(messages: Sequence[Message], room: int) -> list[Message]:
     if opening is not None:
         return list(messages[opening:])
     # The last turn alone is longer than there is room for: its prompt stays, and its latest exchanges.
-    exchanges = [place for place in range(end, len(messages)) if not has_results(messages[place])]
+    last = next((p for p in range(len(messages) - 1, end - 1, -1) if messages[p]["role"] == "assistant"), end - 1)
+    exchanges = [place for place in range(end, last + 1) if not has_results(messages[place])]  # guidance begins one
     first = len(messages) - max(0, room - (end - start))
     kept = next((place for place in exchanges if place >= first), exchanges[-1] if exchanges else end)
     surplus = (end - start) + (len(messages) - kept) - room
-    start = max(start, min(start + surplus, end - 1))  # prompts in a row: of a turn that failed, or guidance
+    start = max(start, min(start + surplus, end - 1))  # prompts in a row: of a turn that failed
     return [*messages[start:end], *messages[kept:]]
 
 

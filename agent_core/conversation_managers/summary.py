@@ -12,7 +12,7 @@ from countersign.agent_core.conversation_managers.cutting import is_summary
 from countersign.agent_core.conversation_managers.shortening import binary_words, with_ends
 from countersign.agent_core.errors import AgentDefinitionError, ModelError
 from countersign.agent_core.json_values import JsonObject, canonical_json
-from countersign.agent_core.messages import ContentBlock, Message, message_text, user_message
+from countersign.agent_core.messages import ContentBlock, Message, is_guidance, message_text, user_message
 from countersign.agent_core.model_making import ModelSource, make_model
 from countersign.agent_core.models import Model, collect
 
@@ -47,7 +47,9 @@ def as_text(messages: Iterable[Message], piece_chars: int) -> str:
 
 
 def _lines(message: Message, piece_chars: int) -> list[str]:
-    speaker = "Earlier summary" if is_summary(message) else message["role"].capitalize()
+    speaker = message["role"].capitalize()
+    if is_summary(message) or is_guidance(message):
+        speaker = "Earlier summary" if is_summary(message) else "Guidance for the assistant"
     return [text for block in message["content"] if (text := _line(speaker, block, piece_chars))]
 
 

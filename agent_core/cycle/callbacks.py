@@ -1,6 +1,7 @@
 """Calls user code: hooks and handlers, one at a time, with every way it can go wrong accounted for."""
 
 import asyncio
+import copy
 import inspect
 import logging
 from collections.abc import Callable
@@ -18,7 +19,7 @@ from countersign.agent_core.hooks.events import (
 )
 from countersign.agent_core.hooks.registry import HookCallback, callback_name
 from countersign.agent_core.interrupts import InterruptException
-from countersign.agent_core.messages import Message
+from countersign.agent_core.messages import Message, unanswered
 
 if TYPE_CHECKING:
     from countersign.agent_core.agent import Agent
@@ -44,6 +45,15 @@ class CallbackRunner:
         """Add a message to the conversation, and say so."""
         self.agent.messages.append(message)
         await self.fire(MessageAddedEvent(self.agent, message))
+
+    def put_results(self, results: Message, asking: Message) -> None:
+        """Put the results of a message's calls right behind it; it is put back if a hook has removed it."""
+        messages = self.agent.messages
+        place = unanswered(messages, asking)
+        if place is None:
+            messages.append(copy.deepcopy(asking))
+            place = len(messages)
+        messages.insert(place, results)
 
     async def fire(self, event: HookEvent, asking: Asking | None = None) -> None:
         """Call every callback of an event.

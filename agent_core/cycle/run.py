@@ -27,9 +27,11 @@ from countersign.agent_core.messages import (
     Usage,
     add_usage,
     assistant_text,
+    guidance_message,
     not_run,
     results_message,
     tool_uses,
+    unanswered,
     user_message,
 )
 from countersign.agent_core.result import AgentResult, Metrics
@@ -174,7 +176,7 @@ class _Cycle:
         if context.progress.forced:
             return self._leading_to(outcome, output.in_text(response.message))
         context.progress.forced = True
-        await context.add_message(user_message(output.prompt))
+        await context.add_message(guidance_message(output.prompt))
         return self._outcome("tool_use", response.message)
 
     async def _tools(self, pending: Pending) -> CycleOutcome:
@@ -236,7 +238,7 @@ class _Cycle:
             pending.results.get(i) or not_run(use["toolUseId"], text, pending.executions.get(i, 0))
             for i, use in enumerate(uses)
         ]
-        self._context.agent.messages.append(results_message(results))
+        self._context.runner.put_results(results_message(results), pending.message)
 
     def _limit(self) -> str | None:
         limits, progress = self._context.given.limits, self._context.progress
@@ -257,7 +259,8 @@ class _Cycle:
         origin = error.origin if isinstance(error, CallbackError) else ""
         cause = error.cause if isinstance(error, CallbackError) else error
         messages = self._context.agent.messages
-        if messages and tool_uses(messages[-1]):
+        left = self._pending is not None and unanswered(messages, self._pending.message) is not None
+        if left or (messages and tool_uses(messages[-1])):
             # Without a batch, the failure came right after the message was added: by a hook on that event.
             self._pending = self._pending or Pending(origin_cycle=self._context.given.cycle, message=messages[-1])
             self._give_up_pending(f"Not run: the turn failed ({cause}).")

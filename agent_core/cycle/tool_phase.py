@@ -16,7 +16,7 @@ from countersign.agent_core.cycle.decision import Asked, Decider, Refused, Run
 from countersign.agent_core.cycle.signatures import approved_by, as_it_would_run, words_for_the_model
 from countersign.agent_core.doubts import doubt, doubt_words
 from countersign.agent_core.errors import CallbackError, RetryLimitError, ToolInputError
-from countersign.agent_core.hooks.events import AfterToolCallEvent, AfterToolsEvent, BeforeToolsEvent
+from countersign.agent_core.hooks.events import AfterToolCallEvent, AfterToolsEvent, BeforeToolsEvent, MessageAddedEvent
 from countersign.agent_core.json_values import check_json
 from countersign.agent_core.messages import (
     ContentBlock,
@@ -166,10 +166,9 @@ class ToolPhase:
 
     async def _add_results(self) -> None:
         message = results_message(self._pending.results[index] for index in range(len(self._uses)))
+        self._context.runner.put_results(message, self._pending.message)
         if self._pass.error is None:
-            await self._context.add_message(message)
-        else:  # a hook that failed must not keep the results out of the conversation
-            self._context.agent.messages.append(message)
+            await self._context.runner.fire(MessageAddedEvent(self._context.agent, message))
 
     async def _ask_for_batch(self) -> bool:
         """Fire the batch hook. True if it asks; a cancellation gives every call its result."""

@@ -32,7 +32,7 @@ from countersign.agent_core.interventions.actions import (
     Transform,
 )
 from countersign.agent_core.interventions.handler import InterventionHandler
-from countersign.agent_core.messages import assistant_text, error_result, user_message
+from countersign.agent_core.messages import assistant_text, error_result, guidance_message
 
 if TYPE_CHECKING:
     from countersign.agent_core.cycle.callbacks import CallbackRunner
@@ -288,7 +288,7 @@ async def _guide(event: HookEvent, feedback: str, runner: "CallbackRunner") -> N
             f"handlers guided the model more than {GUIDE_LIMIT} times in one turn ({feedback!r:.200}); "
             "let the handler give up after some tries"
         )
-    await runner.add_message(user_message(feedback))
+    await runner.add_message(guidance_message(feedback))
     if isinstance(event, AfterModelCallEvent):
         event.retry = True
 

@@ -5,7 +5,7 @@ from datetime import datetime
 from typing import Any
 
 from countersign.agent_core.answers import ParsedAnswer, check_prompt, parse_answers
-from countersign.agent_core.errors import AnswerRefused
+from countersign.agent_core.errors import AnswerRefused, reason_of
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.messages import Message, results_message, tool_uses, user_message
 from countersign.agent_core.session.answering import open_questions, question_for, record
@@ -114,7 +114,7 @@ class Session:
 
     def refused(self, now: datetime, what: str, code: str, reason: str) -> None:
         """Record something that came in and was refused."""
-        self._note(now, "refused", what=what, code=code, reason=reason)
+        self._note(now, "refused", what=what, code=code, reason=reason_of(reason))
 
     def stop(self, now: datetime, reason: str = "stopped") -> None:
         """Stop gracefully: questions are withdrawn at once; a running cycle stops after its tools."""

@@ -1,15 +1,20 @@
 """How a session looks from outside: plain JSON, and Markdown for the Temporal UI."""
 
-from typing import Any
+from typing import Any, TypeVar
 
 from countersign.agent_core.json_values import JsonObject, canonical_json, json_size
 from countersign.agent_core.messages import Message
 from countersign.agent_core.session.machine import Session
 from countersign.agent_core.wire import StoredSegment, timestamp
 
+T = TypeVar("T")
+
 PAGE_BYTES = 500_000
+MOST_BYTES = 3 * PAGE_BYTES
+"""What a query's answer may weigh in any case: Temporal takes 2 MB."""
 CARDS_BYTES = 8_000
 _SHOWN_CHARS = 300
+_SHOWN_DETAILS = 10
 
 
 def public_status(session: Session) -> str:
@@ -73,26 +78,60 @@ def transcript(session: Session, start: int) -> JsonObject:
     return {"messages": page, "next": _before(start + len(page), total), "total": total}
 
 
-def _page(messages: list[Message]) -> list[Message]:
-    """The first messages, at most a page full; one at least."""
+def _page(items: list[T]) -> list[T]:
+    """The first messages or lines, at most a page full; one at least."""
     size = 0
-    for count, message in enumerate(messages):
-        size += json_size(message)
+    for count, item in enumerate(items):
+        size += json_size(item)
         if count and size > PAGE_BYTES:
-            return messages[:count]
-    return messages
+            return items[:count]
+    return items
 
 
 def _before(number: int, total: int) -> int | None:
     return number if number < total else None
 
 
-def audit(session: Session) -> list[JsonObject]:
-    """The audit trail, oldest first, as far as it can be sent."""
+def audit(session: Session, start: int | None = None) -> list[JsonObject]:
+    """The audit trail, oldest first.
+
+    Args:
+        session: The session.
+        start: None for all lines, large ones shortened if they must be; else a page of whole lines, one at least,
+            from this one on (0 is the oldest that is kept).
+    """
     lines = [entry.model_dump(mode="json") for entry in session.state.audit]
-    while lines and json_size(lines) > PAGE_BYTES:
-        lines = lines[len(lines) // 4 + 1 :]
-    return lines
+    if start is not None:
+        return _page(lines[max(0, start) :])
+    sizes = [json_size(line) for line in lines]
+    total = sum(sizes)
+    for place in sorted(range(len(lines)), key=lambda place: sizes[place], reverse=True):
+        if total <= PAGE_BYTES:
+            break
+        lines[place] = _shortened(lines[place])
+        total, sizes[place] = total - sizes[place], json_size(lines[place])
+        total += sizes[place]
+    first = 0
+    while total > MOST_BYTES:
+        total, first = total - sizes[first], first + 1
+    return lines[first:]
+
+
+def _shortened(line: JsonObject) -> JsonObject:
+    """An audit line with its first details only, the large ones as the beginning of their text."""
+    detail = {key[:_SHOWN_CHARS]: _bounded(value) for key, value in [*line["detail"].items()][:_SHOWN_DETAILS]}
+    return {**line, "detail": {**detail, "shortened": True}}
+
+
+def _bounded(value: Any) -> Any:
+    if json_size(value) <= _SHOWN_CHARS:
+        return value
+    if isinstance(value, dict):  # an answer: its shape stays
+        return {
+            key[:_SHOWN_CHARS]: part if json_size(part) <= _SHOWN_CHARS else _short(part)
+            for key, part in [*value.items()][:_SHOWN_DETAILS]
+        }
+    return _short(value)
 
 
 def cards(session: Session) -> list[JsonObject]:

@@ -3,9 +3,12 @@
 import asyncio
 import threading
 
+import pytest
 from tests.core.driving import acts, make, reply, results, valid
 
 from countersign import tool
+from countersign.hooks import BeforeToolCallEvent, BeforeToolsEvent
+from countersign.tools.executors import ConcurrentToolExecutor, SequentialToolExecutor
 
 
 def held(x=1):
@@ -66,3 +69,28 @@ def test_a_prompt_after_a_cancel_begins_a_new_turn():
     agent.cancel()
     assert agent("something else").stop_reason == "end_turn"
     assert log == [] and valid(agent)
+
+
+@pytest.mark.parametrize(("executor", "ran"), [(ConcurrentToolExecutor, [1, 2, 3]), (SequentialToolExecutor, [1, 2])])
+def test_a_cancel_before_a_call_does_not_keep_it_from_running(executor, ran):
+    """The calls of a message go on together; one after the other, those behind it do not begin. The turn ends."""
+    log = []
+
+    def second(event: BeforeToolCallEvent):
+        if event.tool_use["input"]["x"] == 2:
+            event.agent.cancel()
+
+    agent = make(log, acts(1, 2, 3), hooks=[second], tool_executor=executor())
+    assert agent("go").stop_reason == "cancelled" and sorted(log) == ran and valid(agent)
+
+
+def test_a_cancel_before_a_message_s_tools_keeps_them_from_running():
+    """Each gets an error result."""
+    log = []
+
+    def before(event: BeforeToolsEvent):
+        event.agent.cancel()
+
+    agent = make(log, acts(1, 2), hooks=[before])
+    assert agent("go").stop_reason == "cancelled" and log == []
+    assert [status for status, _ in results(agent)] == ["error", "error"]

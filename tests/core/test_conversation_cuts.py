@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from strands.agent import conversation_manager as strands
 
 from countersign.agent_core.conversation_managers.cutting import is_prompt, latest, oldest_part, task
-from countersign.agent_core.messages import assistant_text, history_faults, tool_uses, user_message
+from countersign.agent_core.messages import assistant_text, guidance_message, history_faults, tool_uses, user_message
 
 
 def exchange(number, results=1):
@@ -20,8 +20,8 @@ def exchange(number, results=1):
 
 
 @st.composite
-def conversations(draw, prompts=2):
-    """Valid conversations: turns of a prompt, exchanges and an answer; the last one in any state."""
+def conversations(draw, prompts=2, guided=True):
+    """Valid conversations: turns of a prompt, exchanges, guidance and an answer; the last one in any state."""
     messages, number = [], 0
     turns = draw(st.integers(1, 6))
     for turn in range(turns):
@@ -29,6 +29,8 @@ def conversations(draw, prompts=2):
         for _ in range(draw(st.integers(0, 5))):
             messages += exchange(number, draw(st.integers(1, 3)))
             number += 1
+            if guided and draw(st.booleans()):
+                messages.append(guidance_message("be polite"))
         if turn < turns - 1 or draw(st.booleans()):
             messages.append(assistant_text(f"answer {turn}"))
     if draw(st.booleans()) and not tool_uses(messages[-1]) and messages[-1]["role"] == "user":
@@ -66,7 +68,7 @@ def test_a_window_is_exceeded_only_by_the_last_exchange(messages, most):
     assert len(kept) <= max(most, floor)
 
 
-@given(conversations(prompts=1), st.integers(1, 12))
+@given(conversations(prompts=1, guided=False), st.integers(1, 12))
 def test_a_window_is_cut_where_strands_cuts(messages, most):
     """If a turn begins within the window, the same messages stay as in strands-agents."""
     assume(any(is_prompt(message) for message in messages[-most:]))

@@ -18,9 +18,10 @@ from countersign.agent_core.errors import (
     ConversationManagerError,
     EventLoopException,
 )
-from countersign.agent_core.messages import history_faults, message_text, tool_uses, user_message
+from countersign.agent_core.messages import history_faults, is_guidance, message_text, tool_uses, user_message
 from countersign.agent_core.wire import AuditEntry, CycleInput, CycleOutcome
 from countersign.hooks import AfterInvocationEvent, AfterModelCallEvent, BeforeModelCallEvent
+from countersign.interventions import Guide, InterventionHandler, Proceed
 from countersign.models import calls
 from countersign.workflows.details import cycle_line
 
@@ -293,3 +294,33 @@ def test_a_cycle_in_the_temporal_ui_says_what_is_left():
     outcome = CycleOutcome(stop_reason="end_turn", last_cycle=3, audit=[line])
     text = cycle_line(CycleInput(agent="a", session_id="s", cycle=3), outcome)
     assert text.endswith("conversation reduced to 7 messages")
+
+
+@pytest.mark.parametrize("window", [2, 4])
+def test_guidance_does_not_take_the_prompt_s_place(window):
+    """A handler that has guided: the running turn keeps its prompt and its last exchange all the same."""
+
+    class Polite(InterventionHandler):
+        name = "polite"
+
+        def after_model_call(self, event, **kwargs):
+            drafted = "draft" in str(event.stop_response and event.stop_response.message)
+            return Guide(feedback="be more polite") if drafted else Proceed()
+
+    seen = []
+
+    def look(event: BeforeModelCallEvent):
+        seen.append(list(event.agent.messages))
+
+    fetches = [calls(("fetch", {})) for _ in range(4)]
+    agent = Agent(
+        ScriptedModel([*fetches[:2], "draft", *fetches[2:], "done"]),
+        tools=[fetch],
+        hooks=[look],
+        interventions=[Polite()],
+        conversation_manager=SlidingWindowConversationManager(window_size=window, per_turn=True),
+    )
+    agent("pay Ada, never Bob")
+    assert [message_text(view[0]) for view in seen] == ["pay Ada, never Bob"] * 6
+    assert all(any(tool_uses(message) for message in view) for view in seen[1:])
+    assert any(is_guidance(message) for message in seen[3])

@@ -5,8 +5,10 @@ import contextlib
 import pytest
 
 from countersign import Agent, tool
+from countersign.agent_core.conversation_managers.cutting import summary_message
+from countersign.agent_core.messages import guidance_message
 from countersign.agent_core.models import collect
-from countersign.errors import EventLoopException, ModelUnavailableError
+from countersign.errors import EventLoopException, ModelThrottledException, ModelUnavailableError
 from countersign.models import Model
 
 
@@ -136,3 +138,39 @@ def test_calls_of_a_message_that_was_cut_do_not_run(reason):
     with pytest.raises(EventLoopException) if reason == "max_tokens" else contextlib.nullcontext():
         assert agent("go").stop_reason == reason
     assert ran == []
+
+
+def test_a_model_gets_copies_of_the_messages():
+    """What it changes in them is no part of the conversation, in a later attempt or call neither."""
+    seen, busy = [], ModelThrottledException("not now")
+    busy.retry_after_s = 0
+
+    class Scribbling(Model):
+        async def stream(self, messages, *args, **kwargs):
+            seen.append(messages[0]["content"][0]["text"])
+            messages[0]["content"][0]["text"] = "scribbled"
+            if len(seen) == 1:
+                raise busy
+            for event in [*text("fine"), END]:
+                yield event
+
+    agent = Agent(Scribbling())
+    agent("hello")
+    agent("again")
+    assert seen == ["hello"] * 3 and agent.messages[0]["content"] == [{"text": "hello"}]
+
+
+def test_a_vendor_s_model_gets_no_marks():
+    """What we write beside role and content is ours."""
+    seen = []
+
+    class Theirs:
+        async def stream(self, messages, *args, **kwargs):
+            seen.extend(messages)
+            for event in [*text("fine"), END]:
+                yield event
+
+    marked = [guidance_message("be polite"), summary_message("earlier", 3)]
+    agent = Agent(Theirs(), messages=marked)
+    agent("hello")
+    assert len(seen) == 3 and all(set(message) == {"role", "content"} for message in seen)

@@ -25,6 +25,7 @@ ENDS_NO_TURN = {
     "EventLoopException", "CallbackError",  # wrap what is named instead
     "ToolInputError",  # a result for the model
     "AnswerRefused",  # its code is named instead
+    "UnreadableHereError",  # fails a task, or is a refusal
     "ConcurrencyException",  # in-process only
 }  # fmt: skip
 """Errors of `agent_core.errors` that no session fails with."""

@@ -103,3 +103,42 @@ async def test_a_handler_does_its_io_in_a_step(lab):
     result = await session.result()
     assert result.message["content"][0]["text"] == "did it; DENIED: not allowed"
     assert lab.effects() == ["step-fine", "step-forbidden", "fine"]
+
+
+ESCAPING = """
+import contextvars
+from countersign import Agent, ScriptedModel, durable, tool
+from countersign.hooks import BeforeModelCallEvent
+from countersign.models import calls
+
+LOG = {log!r}
+
+@tool
+def pay(to: str) -> str:
+    \"\"\"Pay.\"\"\"
+    with open(LOG, "a") as file:
+        file.write(to)
+    return "paid"
+
+def escaping(event: BeforeModelCallEvent) -> None:
+    contextvars.Context().run({escape})
+
+@durable("escaping-{number}")
+def escaping_agent() -> Agent:
+    return Agent(model=ScriptedModel([calls(("pay", {{"to": "Bob"}})), "done"]), tools=[pay], hooks=[escaping])
+"""
+
+ESCAPES = ('lambda: event.agent.tool.pay(to="Bob")', 'lambda: event.agent("go")')
+
+
+async def test_a_context_of_its_own_is_no_way_out_of_a_worker(lab):
+    """A hook can neither call a tool nor run its agent there: it would happen again on each replay, unrecorded."""
+    log = lab.folder / "paid"
+    for number, escape in enumerate(ESCAPES):
+        lab.package(f"escape{number}", agents=ESCAPING.format(log=str(log), escape=escape, number=number))
+    worker = lab.worker(",".join(f"escape{number}.agents" for number in range(len(ESCAPES))))
+    for number in range(len(ESCAPES)):
+        session = await lab.start(worker, f"escaping-{number}", "go")
+        with pytest.raises(AgentRunError, match=r"PolicyViolationError: .*@step"):
+            await session.result()
+    assert not log.exists()

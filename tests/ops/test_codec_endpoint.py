@@ -6,6 +6,7 @@ import os
 import subprocess
 import sys
 import time
+import zlib
 
 import httpx
 import pytest
@@ -91,6 +92,15 @@ async def test_a_payload_that_can_not_be_read_says_why_and_hides_no_other(settin
         first, second, third, fourth = values(await http.post("/decode", json=as_json(lost, foreign, damaged, good)))
     assert blob.name in first[UNREADABLE_KEY] and "'k9'" in second[UNREADABLE_KEY]
     assert "not what was encrypted" in third[UNREADABLE_KEY] and fourth == "good"
+
+
+async def test_a_request_s_payloads_share_one_budget(settings):
+    """Each may unpack to much; together they don't fill the memory. What is left out says why."""
+    large = Payload(metadata={"encoding": b"json/plain"}, data=b'"' + b"x" * 40_000_000 + b'"')
+    bomb = Payload(metadata={"encoding": b"binary/zlib"}, data=zlib.compress(large.SerializeToString()))
+    async with asking(settings) as http:
+        first, *rest = values(await http.post("/decode", json=as_json(*[bomb] * 20)))
+    assert len(first) == 40_000_000 and all("send fewer at once" in one[UNREADABLE_KEY] for one in rest)
 
 
 @pytest.mark.parametrize(

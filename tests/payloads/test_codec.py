@@ -1,6 +1,7 @@
 """Encryption and compression: what comes out, what is left alone, and what is said of what can't be read."""
 
 import base64
+import zlib
 from pathlib import Path
 
 import pytest
@@ -136,13 +137,31 @@ async def test_what_clients_read_is_not_compressed():
     assert await mine.encode([large]) == [large]
 
 
+def bomb(size):
+    """A compressed payload whose data weighs so much."""
+    plain = Payload(metadata={"encoding": b"json/plain"}, data=b"0" * size)
+    return Payload(metadata={"encoding": COMPRESSED}, data=zlib.compress(plain.SerializeToString()))
+
+
 async def test_a_bomb_becomes_a_marker():
     """Nobody's few bytes fill the worker's memory."""
-    import zlib
-
-    bomb = zlib.compress(b"\0" * (65 * 1024 * 1024))
-    [decoded] = await codec().decode([Payload(metadata={"encoding": COMPRESSED}, data=bomb)])
+    [decoded] = await codec().decode([bomb(65 * 1024 * 1024)])
     assert decoded.metadata["encoding"] == UNREADABLE and b"larger than" in decoded.data
+
+
+async def test_what_anybody_may_send_unpacks_to_what_fits_uncompressed():
+    """A signal, an update, a start or a memo gains nothing by being compressed."""
+    theirs = codec().with_context(WorkflowSerializationContext("default", "s"))
+    [small, large] = await theirs.decode([bomb(1024 * 1024), bomb(5 * 1024 * 1024)])
+    assert small.data == b"0" * 1024 * 1024 and large.metadata["encoding"] == UNREADABLE
+
+
+async def test_the_payloads_of_a_message_share_one_limit():
+    """Many that each fit are no way around it; what comes after them and fits is still read."""
+    for context, size in ((None, 30 * 1024 * 1024), (WorkflowSerializationContext("default", "s"), 3 * 1024 * 1024)):
+        mine = codec().with_context(context) if context else codec()
+        first, second, small = await mine.decode([bomb(size), bomb(size + size // 5), bomb(1000)])
+        assert len(first.data) == size and second.metadata["encoding"] == UNREADABLE and small.data == b"0" * 1000
 
 
 def test_a_key_is_never_shown():

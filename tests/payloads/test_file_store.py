@@ -1,7 +1,7 @@
 """Blobs in a folder: whole or not there, private, once each, and only by their digests."""
 
 import hashlib
-import os
+import shutil
 import stat
 import subprocess
 import sys
@@ -10,7 +10,12 @@ from pathlib import Path
 
 import pytest
 from temporalio.api.common.v1 import Payload
-from temporalio.converter import StorageDriverClaim, StorageDriverRetrieveContext, StorageDriverStoreContext
+from temporalio.converter import (
+    StorageDriverClaim,
+    StorageDriverRetrieveContext,
+    StorageDriverStoreContext,
+    StorageDriverWorkflowInfo,
+)
 
 from countersign.agent_client.payloads.errors import NotHereError, StorageError
 from countersign.agent_client.payloads.file_store import FileStore, digest_of
@@ -36,7 +41,7 @@ asyncio.run(main())
 
 def blobs(folder: Path) -> list[Path]:
     """Files with a digest's name."""
-    return [path for path in folder.glob("*/*") if not path.name.startswith(".")]
+    return [path for path in folder.rglob("*") if path.is_file() and not path.name.startswith(".")]
 
 
 async def test_a_value_comes_back_from_another_process_s_store(tmp_path):
@@ -45,21 +50,43 @@ async def test_a_value_comes_back_from_another_process_s_store(tmp_path):
     assert await FileStore([tmp_path]).retrieve(RETRIEVE, claims) == [VALUE]
 
 
-async def test_equal_values_are_stored_once_and_their_file_looks_used(tmp_path):
-    """Storing again writes nothing, but renews the file's age."""
+async def test_equal_values_are_stored_once(tmp_path):
+    """Storing again writes nothing."""
     store = FileStore([tmp_path])
     first = await store.store(STORE, [VALUE])
     [path] = blobs(tmp_path)
-    os.utime(path, (1, 1))
     inode = path.stat().st_ino
     assert await store.store(STORE, [VALUE, VALUE]) == first * 2
     assert blobs(tmp_path) == [path] and path.stat().st_ino == inode
-    assert path.stat().st_mtime > 1
+
+
+def of_session(session_id: str, namespace: str = "default") -> StorageDriverStoreContext:
+    return StorageDriverStoreContext(StorageDriverWorkflowInfo(namespace=namespace, id=session_id, type="AgentSession"))
+
+
+@pytest.mark.parametrize(
+    ("session_id", "name"),
+    [("ada", "ada"), ("../../etc", "%2E.%2F..%2Fetc"), ("..", "%2E."), ("a/b c", "a%2Fb%20c"), ("x" * 900, None)],
+    ids=["plain", "climbing", "dots", "encoded", "long"],
+)
+async def test_a_session_s_blobs_stand_in_a_folder_of_their_own(tmp_path, session_id, name):
+    """It goes with the session; whatever the id is, the folder is in the store, and other sessions' stay."""
+    store = guarded(tmp_path)
+    [mine] = await store.store(of_session(session_id), [VALUE])
+    [others] = await store.store(of_session("other"), [VALUE])
+    assert await store.retrieve(RETRIEVE, [mine]) == [VALUE]
+    [folder] = [path for path in (tmp_path / "sessions" / "default").iterdir() if path.name != "other"]
+    assert name in (folder.name, None)
+    shutil.rmtree(folder)
+    assert await store.retrieve(RETRIEVE, [others]) == [VALUE]
+    with pytest.raises(NotHereError):
+        await store.retrieve(RETRIEVE, [mine])
 
 
 async def test_blobs_are_their_owner_s_only(tmp_path):
     """Nobody else may read or write files and folders."""
     await FileStore([tmp_path / "store"]).store(STORE, [VALUE])
+    await FileStore([tmp_path / "store"]).store(of_session("ada"), [VALUE])
     for path in (tmp_path / "store").rglob("*"):
         assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0
 
@@ -79,7 +106,9 @@ def test_a_process_killed_while_it_stores_leaves_no_half_of_a_blob(tmp_path):
 @pytest.mark.parametrize(
     "claim",
     [{}, {"sha256": "../../etc/passwd"}, {"sha256": "A" * 64}, {"sha256": "0" * 63}, {"sha256": "0" * 64 + "\n"},
-     {"sha256": "0" * 64, "more": "x"}, {"key": "0" * 64}],
+     {"sha256": "0" * 64, "more": "x"}, {"key": "0" * 64},
+     {"sha256": "0" * 64, "owner": "../x"}, {"sha256": "0" * 64, "owner": "n/.."}, {"sha256": "0" * 64, "owner": "n"},
+     {"sha256": "0" * 64, "owner": "n/a/b"}, {"sha256": "0" * 64, "owner": ""}],
 )  # fmt: skip
 def test_only_digests_reach_the_file_system(claim):
     """A claim is foreign data: one that is no digest names nothing."""

@@ -2,6 +2,7 @@
 
 import asyncio
 import uuid
+from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -20,11 +21,20 @@ OLDEST = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 @pytest.fixture
-async def queue(client: Client, monkeypatch: pytest.MonkeyPatch) -> str:
+async def queue(client: Client, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[str]:
     """A queue of its own, in a namespace with our search attributes; four sessions are read at most."""
     await register(client)
     monkeypatch.setattr(fleet_metrics, "MOST_SESSIONS", 4)
-    return f"gauges-{uuid.uuid4().hex[:8]}"
+    name = f"gauges-{uuid.uuid4().hex[:8]}"
+    yield name
+    for one in (name, elsewhere(name)):
+        async for session in client.list_workflows(f"TaskQueue = '{one}'"):
+            await client.get_workflow_handle(session.id).terminate("test")
+
+
+def elsewhere(queue: str) -> str:
+    """Another queue."""
+    return f"{queue}-elsewhere"
 
 
 async def waiting(client: Client, queue: str, agent: str, sessions: int) -> None:
@@ -67,7 +77,7 @@ async def test_another_agents_sessions_use_up_no_place(client, queue):
     """Each agent has the limit for itself, each queue too."""
     await waiting(client, queue, "looker", 2)
     await waiting(client, queue, "payer", 5)
-    await waiting(client, f"{queue}-elsewhere", "looker", 5)
+    await waiting(client, elsewhere(queue), "looker", 5)
     found = (await counted(client, share(queue, "looker", "payer")))["looker"]
     assert (found.sessions, found.questions, found.asked_at) == (2, 4, OLDEST)
     assert not found.truncated
