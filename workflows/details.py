@@ -73,7 +73,8 @@ def _question_lines(session_id: str, question: Question, namespace: str, room: i
     if not complete or _url_chars(lines) > room:
         lines, complete = _body(question, *BRIEF)
     until = f"open until {_moment(question.deadline)}" if question.deadline else "no deadline"
-    lines += ["", f"- asked {_moment(question.asked_at)}", f"- {until}", f"- id {code(question.id)}", ""]
+    lines += ["", f"- asked {_moment(question.asked_at)}", f"- {until}", f"- id {code(question.id)}"]
+    lines += [f"- asked again: {code(_cut(question.fault, BRIEF[0]))}", ""] if question.fault else [""]
     return [*lines, *_ways_to_answer(session_id, question, namespace, complete)]
 
 

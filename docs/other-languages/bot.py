@@ -4,6 +4,7 @@ COUNTERSIGN_TASK_QUEUE='countersign-{agent}' python bot.py FOLDER FOLDER
 """
 
 import asyncio
+import os
 import sys
 
 from countersign.client import AgentClient, AnswerRefused, ClientError, NoReplyError, Question, SessionHandle
@@ -61,3 +62,5 @@ async def main(*folders: str) -> None:
 
 if __name__ == "__main__":
     asyncio.run(main(*sys.argv[1:]))
+    sys.stdout.flush()
+    os._exit(0)  # the client of temporalio 1.35 now and then aborts the process while Python tears down

@@ -73,6 +73,13 @@ def test_a_question_that_is_shown_whole_comes_with_a_bound_command():
     assert "`countersign approve tidy-1 int-1-0-abc --digest 0123456789abcdef`" in shown
 
 
+def test_a_question_that_is_asked_again_says_why():
+    """Whoever approved it already sees what has changed since."""
+    why = "the reason changed since it was approved by ana"
+    assert why in session_details(session(question(1, {"x": 1}, fault=why)), "default")
+    assert "asked again" not in session_details(session(question(1, {"x": 1})), "default")
+
+
 def test_a_question_with_answers_of_its_own_comes_with_these():
     """Where "approve" means nothing, the commands send what the asker understands."""
     shown = session_details(session(question(0, {}, answers={"retry": "retry", "skip": "skip it"})), "default")
