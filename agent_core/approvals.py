@@ -106,12 +106,8 @@ class Ledger:
             answers=ask.answers or {"approve": "y", "deny": "n"},
             asked_at=timestamp(now),
             deadline=timestamp(now + self._deadline),
-            scope=scope,
-            origin_cycle=origin,
-            index=index,
-            generation=generation,
-            fault=void,
-        )
+            scope=scope, origin_cycle=origin, index=index, generation=generation, fault=void,
+        )  # fmt: skip
         self._pending.questions.append(question)
         self.void |= {question.id} if void else set()
         return question
