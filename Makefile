@@ -22,7 +22,7 @@ check: $(READY) ## Lint, format, types, walls between rooms
 	$(BIN)/lint-imports
 
 test: $(READY) ## Run the tests; ARGS="-k name" for some of them
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile $(ARGS)
 
 crash: $(READY) ## Kill worker and server at every point; ARGS="--help"
 	$(BIN)/python -m tests.crash.matrix $(ARGS)
