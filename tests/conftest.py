@@ -6,7 +6,7 @@ import subprocess
 import sys
 import time
 import uuid
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,6 +20,14 @@ from countersign.agent_client.dev_server import DevServer
 ROOT = Path(__file__).parents[1]
 READY = "countersign worker ready"
 READY_S = 60
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Captured output may hold lone surrogates, which can't be sent from one test process to another."""
+    report = yield
+    report.sections = [(name, text.encode("utf-8", "replace").decode()) for name, text in report.sections]
+    return report
 
 
 @pytest.fixture(scope="session")
