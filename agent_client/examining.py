@@ -1,5 +1,6 @@
 """Looks at a server, a namespace and a task queue, for a diagnosis. Changes nothing."""
 
+import asyncio
 import platform
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime, timedelta
@@ -130,7 +131,9 @@ async def examine(
     if not names:
         found = f"{queue!r} stands for a queue per agent, and no agent is known here"
         checks.append(Check("task queue", "warning", found, "name the agents' modules with --agents MODULE"))
-    return checks + [check for name in names for check in await _queue(client, queue_of(queue, name))]
+    # Side by side: a session whose worker is gone takes seconds to be given up.
+    of_queues = await asyncio.gather(*(_queue(client, queue_of(queue, name)) for name in names))
+    return checks + [check for found in of_queues for check in found]
 
 
 async def _attributes(client: Client) -> Check:

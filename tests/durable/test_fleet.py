@@ -26,9 +26,13 @@ def tool_queue(monkeypatch) -> str:
 
 
 def doctor(lab, *words: str) -> dict[str, dict[str, str]]:
-    """The checks of `countersign doctor`, by name."""
+    """The checks of `countersign doctor`, by name; of several queues, what was found at all of them."""
     got = CliRunner().invoke(app, ["doctor", "--json", "--address", lab.address, *words])
-    return {check["name"]: check for check in json.loads(got.stdout)["checks"]}
+    by_name: dict[str, dict[str, str]] = {}
+    for check in json.loads(got.stdout)["checks"]:
+        before = by_name.get(check["name"], {"found": ""})["found"]
+        by_name[check["name"]] = {**check, "found": f"{before} {check['found']}"}
+    return by_name
 
 
 async def test_a_call_waits_for_the_workers_of_its_tool_and_runs_there(lab, tool_queue):
