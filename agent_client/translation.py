@@ -27,8 +27,8 @@ from countersign.agent_client.workers import no_answer, no_worker, task_fails
 from countersign.agent_core.errors import AnswerRefused, CountersignError
 from countersign.agent_core.wire import SESSION_WORKFLOW
 
-UPDATE_LOST = "AcceptedUpdateCompletedWorkflow"
-"""Type of the failure of an update whose run ended while the update was in it."""
+UPDATE_LOST = frozenset({"AcceptedUpdateCompletedWorkflow", "UnprocessedUpdate"})
+"""Types of the failure of an update that nobody has judged: its run ended under it, or its worker went away."""
 
 _TRANSIENT = {
     RPCStatusCode.UNAVAILABLE,
@@ -57,7 +57,7 @@ def is_transient(error: BaseException) -> bool:
     if isinstance(error, WorkflowUpdateRPCTimeoutOrCancelledError):
         return True
     if isinstance(error, WorkflowUpdateFailedError):
-        return isinstance(error.cause, ApplicationError) and error.cause.type == UPDATE_LOST
+        return isinstance(error.cause, ApplicationError) and error.cause.type in UPDATE_LOST
     return isinstance(error, RPCError) and error.status in _TRANSIENT
 
 

@@ -8,9 +8,9 @@ from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError, RPCStatusCode
 
 
-def lost_update():
+def lost_update(kind="AcceptedUpdateCompletedWorkflow"):
     """The run ended while the update was in it."""
-    return WorkflowUpdateFailedError(ApplicationError("run ended", type="AcceptedUpdateCompletedWorkflow"))
+    return WorkflowUpdateFailedError(ApplicationError("run ended", type=kind))
 
 
 def refused_update(code):

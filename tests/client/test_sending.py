@@ -33,7 +33,13 @@ def described(status, workflow_type="AgentSession"):
 
 
 @pytest.mark.parametrize(
-    "trouble", [lost_update(), WorkflowUpdateRPCTimeoutOrCancelledError(), rpc_error("UNAVAILABLE")]
+    "trouble",
+    [
+        lost_update(),
+        lost_update("UnprocessedUpdate"),  # the server's word if a worker went away with it
+        WorkflowUpdateRPCTimeoutOrCancelledError(),
+        rpc_error("UNAVAILABLE"),
+    ],
 )
 @pytest.mark.parametrize("wait_long", [False, True])
 async def test_without_a_reply_the_same_update_is_sent_again(trouble, wait_long):
