@@ -161,7 +161,7 @@ class Session:
             given = self._input("continue")
         elif state.prompts:
             queued = state.prompts.pop(0)
-            state.turn += 1
+            state.turn += not queued.resumes
             state.progress = TurnProgress()
             state.invocation_state = dict(state.options.invocation_state)
             given = self._input("prompt")
@@ -227,7 +227,7 @@ class Session:
             output = outcome.structured_output
             self._end_turn(outcome.stop_reason, outcome.message, outcome.error, "Not run: the turn ended.", now, output)
             if outcome.resume and not state.closing and not state.stopping:
-                state.prompts.insert(0, QueuedPrompt(messages=outcome.resume))
+                state.prompts.insert(0, QueuedPrompt(messages=outcome.resume, resumes=True))
         if state.stopping and state.status != "running":
             state.stopping = False
             if state.pending is not None or state.go_on:

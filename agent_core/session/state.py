@@ -27,9 +27,15 @@ SessionStatus = Literal["idle", "running", "waiting", "closed"]
 
 
 class QueuedPrompt(Wire):
-    """What the next invocation starts with."""
+    """What the next invocation starts with.
+
+    Attributes:
+        messages: What is added to the conversation.
+        resumes: True if a hook goes on with it (`AfterInvocationEvent.resume`): it is no turn of its own.
+    """
 
     messages: list[Message]
+    resumes: bool = False
 
 
 class RememberedUpdate(Wire):
