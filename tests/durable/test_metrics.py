@@ -1,14 +1,21 @@
 """What a worker process exports: counts of one session's decisions, gauges of all, health, traces."""
 
 import asyncio
+import gzip
 import signal
 import threading
 import urllib.error
 import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.sdk.trace import TracerProvider
 from temporalio.client import Client
+from temporalio.contrib.opentelemetry import TracingInterceptor
 from tests.durable.test_tool_crashes import until_effects
 from tests.durable.test_waiting import questions
 
@@ -156,43 +163,72 @@ async def test_a_worker_without_a_server_is_not_ready(monkeypatch):
             assert "does not answer" in str(await health.not_ready())
 
 
-async def test_a_session_leaves_a_trace_at_the_collector(lab, monkeypatch):
-    """`--traces` sends spans by OTLP, as the OTEL_* variables say: a tool's stands in the trace of its starter."""
-    from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-    from opentelemetry.sdk.trace import TracerProvider
-    from temporalio.contrib.opentelemetry import TracingInterceptor
-
-    spans = {}
+@contextmanager
+def collector(take: Callable[[str, bytes], None]) -> Iterator[str]:
+    """An OTLP collector over HTTP that hands on what it is sent: path and body. Yields its address."""
 
     class Collector(BaseHTTPRequestHandler):
         def do_POST(self):
             body = self.rfile.read(int(self.headers["Content-Length"]))
             if self.headers.get("Content-Encoding") == "gzip":
-                import gzip
-
                 body = gzip.decompress(body)
-            for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
-                for scope in resource.scope_spans:
-                    spans.update({span.name: span.trace_id for span in scope.spans})
+            take(self.path, body)
             self.send_response(200)
             self.end_headers()
 
         def log_message(self, *args):
             pass
 
-    collector = ThreadingHTTPServer(("127.0.0.1", 0), Collector)
-    threading.Thread(target=collector.serve_forever, daemon=True).start()
-    monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", f"http://127.0.0.1:{collector.server_port}")
-    monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "100")
-    worker = lab.worker("lab.agents", None, "--traces")
-    tracer = TracerProvider().get_tracer("test")
-    temporal = await Client.connect(lab.address, interceptors=[TracingInterceptor(tracer)])
-    with tracer.start_as_current_span("a person's request") as request:
-        prompt = f"effects={lab.effects_file} effect:a"
-        session = await AgentClient(temporal, task_queue=worker.queue).start("free", prompt)
-    await session.result()
-    async with asyncio.timeout(20):
-        while not {"RunWorkflow:AgentSession", "RunWorkflow:AgentCycle", "RunActivity:effect"} <= set(spans):
-            await asyncio.sleep(0.05)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Collector)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+
+
+async def test_a_session_leaves_a_trace_at_the_collector(lab, monkeypatch):
+    """`--traces` sends spans by OTLP, as the OTEL_* variables say: a tool's stands in the trace of its starter."""
+    spans = {}
+
+    def take(path: str, body: bytes) -> None:
+        for resource in ExportTraceServiceRequest.FromString(body).resource_spans:
+            for scope in resource.scope_spans:
+                spans.update({span.name: span.trace_id for span in scope.spans})
+
+    with collector(take) as url:
+        monkeypatch.setenv("OTEL_EXPORTER_OTLP_ENDPOINT", url)
+        monkeypatch.setenv("OTEL_BSP_SCHEDULE_DELAY", "100")
+        worker = lab.worker("lab.agents", None, "--traces")
+        tracer = TracerProvider().get_tracer("test")
+        temporal = await Client.connect(lab.address, interceptors=[TracingInterceptor(tracer)])
+        with tracer.start_as_current_span("a person's request") as request:
+            prompt = f"effects={lab.effects_file} effect:a"
+            session = await AgentClient(temporal, task_queue=worker.queue).start("free", prompt)
+        await session.result()
+        async with asyncio.timeout(20):
+            while not {"RunWorkflow:AgentSession", "RunWorkflow:AgentCycle", "RunActivity:effect"} <= set(spans):
+                await asyncio.sleep(0.05)
     assert int.from_bytes(spans["RunActivity:effect"]) == request.get_span_context().trace_id
-    collector.shutdown()
+
+
+async def test_metrics_reach_a_collector(lab):
+    """`--metrics-otlp-url` sends the engine's metrics and ours by OTLP."""
+    sent: dict[str, float] = {}
+
+    def take(path: str, body: bytes) -> None:
+        assert path == "/v1/metrics"
+        for resource in ExportMetricsServiceRequest.FromString(body).resource_metrics:
+            for metric in (metric for scope in resource.scope_metrics for metric in scope.metrics):
+                points = [*metric.sum.data_points, *metric.gauge.data_points]
+                sent[metric.name] = max((point.as_int or point.as_double for point in points), default=0)
+
+    with collector(take) as url:
+        worker = lab.worker("lab.agents", None, f"--metrics-otlp-url={url}/v1/metrics", "--fleet-metrics-s", "0.2")
+        session = await lab.start(worker, "per-call", f"effects={lab.effects_file} effect:a")
+        [question] = await questions(session, 1)
+        await session.deny(question.id)
+        await session.result()
+        async with asyncio.timeout(20):
+            while not sent.get("countersign_answers_total") or "temporal_workflow_completed" not in sent:
+                await asyncio.sleep(0.05)
