@@ -4,6 +4,7 @@ python worker.py --agents my_package.my_agents
 """
 
 import asyncio
+import gc
 import logging
 import os
 import signal
@@ -64,6 +65,8 @@ async def serve(settings: WorkerSettings, deployments: Mapping[str, AgentDeploym
         for number in (signal.SIGTERM, signal.SIGINT):
             asyncio.get_running_loop().add_signal_handler(number, stop.set)
         workers = build_workers(client, settings, shares)
+        gc.collect()
+        gc.freeze()  # what is loaded by now stays: later collections need not look at it
         for worker in workers:
             await around.enter_async_context(worker)
         health.serving(client, workers)

@@ -21,8 +21,8 @@ async def heartbeats(*details: Any) -> AsyncIterator[None]:
 
     async def beat() -> None:
         while True:
+            await asyncio.sleep(HEARTBEAT_S)  # first of all: most work is over by then
             activity.heartbeat(*details)
-            await asyncio.sleep(HEARTBEAT_S)
 
     task = asyncio.create_task(beat())
     try:

@@ -7,7 +7,6 @@ from temporalio import activity
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
 from temporalio.client import Client
-from temporalio.converter import DataConverter
 from temporalio.service import RPCError, RPCStatusCode
 
 from countersign.activities.segments import Segments
@@ -74,7 +73,7 @@ class HistoryActivities:
         for item in activities:
             if item.kind == MODEL_ACTIVITY:
                 asked = cycles.of(ModelCall.model_validate(item.argument).cycle)
-                asked.opened_with = await _since_the_model_spoke(item.pieces, segments, client.data_converter)
+                asked.opened_with = await _since_the_model_spoke(item.pieces, segments, client)
             if item.kind == MODEL_ACTIVITY and item.done:
                 call = ModelCall.model_validate(item.argument)
                 cycles.of(call.cycle).response = ModelResponse.model_validate(item.result)
@@ -89,14 +88,14 @@ class HistoryActivities:
         return Recovery(reason=reason, cycles=[cycles.found[number] for number in sorted(cycles.found)])
 
 
-async def _since_the_model_spoke(pieces: list[Piece], segments: Segments, converter: DataConverter) -> list[Message]:
+async def _since_the_model_spoke(pieces: list[Piece], segments: Segments, client: Client) -> list[Message]:
     """The messages after the last one of the assistant; they hold the results of its calls.
 
     Read from the end: they are hardly ever in storage, and an old piece that can't be read does not matter here.
     """
     found: list[Message] = []
     for piece in reversed(pieces):
-        for message in reversed(await segments.messages([piece], converter)):
+        for message in reversed(await segments.messages([piece], lambda: client.data_converter)):
             if message["role"] == "assistant":
                 return found
             found.insert(0, message)

@@ -61,9 +61,9 @@ class ModelActivities:
             raise ApplicationError(f"no agent {call.agent!r} on this worker", type="AgentDefinitionError")
         agent = deployment.template
         specs = [tool.tool_spec for name in call.tools if (tool := agent.tool_registry.get(name)) is not None]
-        pieces, converter = unpacked(arguments), _converter()
+        pieces = unpacked(arguments)
         async with heartbeats():
-            conversation = await self._segments.messages(pieces, converter)
+            conversation = await self._segments.messages(pieces, _converter)
             began = time.monotonic()
             try:
                 # The messages are kept for other calls: the model gets copies, whatever it does with them.
@@ -74,7 +74,7 @@ class ModelActivities:
                 raise _failure(error) from None
             response.duration_s = round(time.monotonic() - began, 6)
             _check_size(response)
-            response.stored = await self._segments.store(pieces, conversation, converter)
+            response.stored = await self._segments.store(pieces, conversation, _converter)
         return response
 
 

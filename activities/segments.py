@@ -8,11 +8,11 @@ import asyncio
 import base64
 import logging
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from temporalio.api.common.v1 import Payload
-from temporalio.converter import DataConverter
+from temporalio.converter import DataConverter, StorageDriverSelectContext
 
 from countersign.agent_core.conversation import SEGMENT_BYTES
 from countersign.agent_core.json_values import json_size
@@ -20,6 +20,9 @@ from countersign.agent_core.messages import Message
 from countersign.agent_core.wire import Piece, StoredRange, StoredSegment
 
 logger = logging.getLogger(__name__)
+
+Converter = Callable[[], DataConverter]
+"""Makes the data converter of the activity that is being run."""
 
 CACHE_BYTES = 64_000_000
 """What a process remembers of what it has read and written, as JSON, if nobody says."""
@@ -47,8 +50,12 @@ class Segments:
         self._bytes = 0
         self._cached: OrderedDict[str, tuple[list[Message], int]] = OrderedDict()
 
-    async def messages(self, pieces: Sequence[Piece], converter: DataConverter) -> list[Message]:
+    async def messages(self, pieces: Sequence[Piece], converter: Converter) -> list[Message]:
         """All messages of a conversation, shared with other calls: whoever gives them away copies them.
+
+        Args:
+            pieces: The conversation.
+            converter: Asked only if something is to be read.
 
         Raises:
             Exception: Whatever the storage's driver raises if it can't read one.
@@ -61,7 +68,7 @@ class Segments:
                 read[piece.reference] = self._cached[piece.reference][0]
             elif isinstance(piece, StoredSegment):
                 wanted.append(piece)
-        for segment, content in zip(wanted, await _read(wanted, converter), strict=True):
+        for segment, content in zip(wanted, await _read(wanted, converter()) if wanted else [], strict=True):
             read[segment.reference] = content
             self._remember(segment.reference, content, json_size(content))
         return [
@@ -71,30 +78,33 @@ class Segments:
         ]
 
     async def store(
-        self, pieces: Sequence[Piece], conversation: Sequence[Message], converter: DataConverter
+        self, pieces: Sequence[Piece], conversation: Sequence[Message], converter: Converter
     ) -> list[StoredRange]:
         """Put those messages into storage that weigh enough together, and small pieces into one large one.
 
         Args:
             pieces: The conversation as it came.
             conversation: Its messages.
-            converter: With the storage.
+            converter: With the storage; asked only if something is to be written.
 
         Returns:
             What is in storage now; nothing if there is no storage, or it is out of order: then the next call tries
             again.
         """
         stored: list[StoredRange] = []
-        for start, count in [*_fresh(pieces), *_small(pieces)]:
+        due = [*_fresh(pieces), *_small(pieces)]
+        if not due or not _has_store(encoder := converter()):
+            return stored
+        for start, count in due:
             content = list(conversation[start : start + count])
             try:
                 async with asyncio.timeout(STORE_S):
-                    [payload] = await converter.encode([content])
+                    [payload] = await encoder.encode([content])
             except Exception as error:
                 logger.warning("%d messages stay out of storage: %s: %s", count, type(error).__name__, error)
                 return stored
             if not payload.external_payloads and payload.ByteSize() > INLINE_BYTES:
-                return stored  # there is no storage
+                return stored  # it takes larger values only
             reference = base64.b64encode(payload.SerializeToString(deterministic=True)).decode()
             size = json_size(content)
             segment = StoredSegment(messages=count, bytes=size, reference=reference)
@@ -139,7 +149,14 @@ def _small(pieces: Sequence[Piece]) -> Iterator[tuple[int, int]]:
             place, run, weight = place + run, 0, 0
 
 
+def _has_store(converter: DataConverter) -> bool:
+    storage = converter.external_storage
+    if storage is None or storage.driver_selector is None:
+        return storage is not None
+    return storage.driver_selector(StorageDriverSelectContext(), Payload()) is not None
+
+
 async def _read(segments: Sequence[StoredSegment], converter: DataConverter) -> list[list[Message]]:
     payloads = [Payload.FromString(base64.b64decode(segment.reference)) for segment in segments]
     untyped: list[Any] = [Any] * len(payloads)  # said, so that a worker's converter decodes them however large they are
-    return await converter.decode(payloads, untyped) if payloads else []
+    return await converter.decode(payloads, untyped)

@@ -9,6 +9,8 @@ import json
 import math
 from typing import Any, TypeAlias
 
+from pydantic_core import to_json
+
 JsonValue: TypeAlias = Any
 """None, bool, int, float (finite), str, list of those, or dict from str to those."""
 
@@ -83,7 +85,10 @@ def canonical_json(value: JsonValue) -> str:
 
 def json_size(value: JsonValue) -> int:
     """Size of a JSON value in bytes of UTF-8, as it is sent."""
-    return len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass"))
+    try:
+        return len(to_json(value))
+    except ValueError:  # a lone surrogate, or too deep: refused elsewhere, by name
+        return len(json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode("utf-8", "surrogatepass"))
 
 
 def digest(value: JsonValue) -> str:
