@@ -59,10 +59,14 @@ def check_json(value: object, what: str) -> None:
 
 def copied(value: JsonValue) -> JsonValue:
     """A JSON value with lists and dicts of its own; texts and numbers, which nobody can change, are shared."""
-    if isinstance(value, dict):
-        return {key: copied(part) for key, part in value.items()}
+    if isinstance(value, dict):  # a thousand messages are copied for each model call: texts get no call of their own
+        own = value.copy()
+        for key, part in value.items():
+            if isinstance(part, (dict, list)):
+                own[key] = copied(part)
+        return own
     if isinstance(value, list):
-        return [copied(part) for part in value]
+        return [copied(part) if isinstance(part, (dict, list)) else part for part in value]
     return value
 
 
