@@ -50,15 +50,16 @@ class _Refusing(EncodingPayloadConverter):
         raise UnreadableHereError(reason) if _HERE in payload.metadata else ValueError(reason)
 
 
-_SHARED = (*PydanticPayloadConverter().converters.values(), _Refusing())
-"""The SDK makes a payload converter for each activity; what pydantic knows of types must not be lost with it."""
+_SHARED = CompositePayloadConverter(*PydanticPayloadConverter().converters.values(), _Refusing()).converters
+"""The SDK makes payload converters for each activity and command; what pydantic knows of types must not be lost
+with them, and they must cost nothing."""
 
 
 class OurPayloadConverter(CompositePayloadConverter):
     """Values to JSON and back, as in `temporalio.contrib.pydantic`; a marker raises `ValueError`."""
 
     def __init__(self) -> None:
-        super().__init__(*_SHARED)
+        self.converters = _SHARED
 
 
 class TolerantPayloadConverter(OurPayloadConverter):
