@@ -10,47 +10,35 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from temporalio import workflow
-from temporalio.common import RawValue, RetryPolicy
-from temporalio.exceptions import ActivityError, ApplicationError, ChildWorkflowError, FailureError
+from temporalio.common import RawValue
+from temporalio.exceptions import ApplicationError
 
 from countersign.agent_core.conversation import packed
-from countersign.agent_core.errors import AnswerRefused, PayloadTooLargeError
-from countersign.agent_core.json_values import JsonObject, json_size
+from countersign.agent_core.errors import AnswerRefused
+from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.session import Session, SessionState, views
 from countersign.agent_core.wire import (
     ANSWER_UPDATE,
     AUDIT_QUERY,
     CLOSE_UPDATE,
-    CYCLE_WORKFLOW,
     INTERRUPTS_QUERY,
     INVOKE_UPDATE,
     MAX_ARGUMENTS_BYTES,
-    MAX_VALUE_BYTES,
     PROMPT_SIGNAL,
-    READ_CYCLE_ACTIVITY,
     RESPOND_SIGNAL,
     SESSION_WORKFLOW,
     STATUS_QUERY,
     STOP_SIGNAL,
     TRANSCRIPT_QUERY,
-    CycleInput,
-    CycleOutcome,
     ErrorInfo,
-    Recovery,
     SessionResult,
-    StoredSegment,
-    cycle_id,
 )
-from countersign.workflows.details import CYCLE_DETAILS, cycle_summary, wait_summary
+from countersign.workflows.cycles import Cycles
+from countersign.workflows.details import wait_summary
 from countersign.workflows.intake import Signals, decoded
 from countersign.workflows.publishing import Publisher
 from countersign.workflows.session_opening import opening
-from countersign.workflows.stored import payload_of
 from countersign.workflows.updates import Updates
-
-READ_RETRY = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=30))
-READ_PATIENCE = timedelta(hours=1)
-"""How long a failed cycle's history is tried to be read: the store of its values may be away for a while."""
 
 HISTORY_EVENTS = 10_000
 """Events after which a session continues as new even if the server has not suggested it."""
@@ -69,7 +57,7 @@ class AgentSession:
             self._fault = error
             self._session = Session(SessionState(session_id=workflow.info().workflow_id, agent="unknown"))
         self._woken, self._signals = False, Signals()
-        self._child: workflow.ChildWorkflowHandle[Any, CycleOutcome] | None = None
+        self._cycles = Cycles(self._session)
         self._publisher = Publisher(self._session)
         self._updates = Updates(self._session, self._wake, self._publisher.metering.refused)
 
@@ -112,7 +100,7 @@ class AgentSession:
             given = self._session.next_cycle(workflow.now())
             self._publisher.publish()
             if given is not None:
-                await self._run_cycle(given)
+                await self._cycles.run(given)
             elif self._session.done:
                 return
             else:
@@ -148,76 +136,8 @@ class AgentSession:
     def _wake(self) -> None:
         self._woken = True
         self._publisher.metering.measure()
-        if self._child is not None:  # nothing is published until the cycle ends
+        if self._cycles.running:  # nothing is published until the cycle ends
             self._publisher.describe()
-
-    # Cycles
-
-    async def _run_cycle(self, given: CycleInput) -> None:
-        pieces = self._session.state.pieces()
-        stored = [piece for piece in pieces if isinstance(piece, StoredSegment)]
-        given.pieces = len(pieces)
-        given.unstored = [place for place, piece in enumerate(pieces) if not isinstance(piece, StoredSegment)]
-        argument = given.model_dump(mode="json")
-        contents = [payload_of(piece) if isinstance(piece, StoredSegment) else piece for piece in pieces]
-        contents.extend(packed(stored))
-        sizes = [json_size(argument), *(_size(content) for content in contents)]
-        if sum(sizes) > MAX_ARGUMENTS_BYTES or max(sizes) > MAX_VALUE_BYTES:
-            error = PayloadTooLargeError(
-                "the session (conversation, questions and state)", sum(sizes), MAX_ARGUMENTS_BYTES
-            )
-            self._session.fail_turn(ErrorInfo(type=type(error).__name__, message=str(error)), workflow.now())
-            return
-        child_id = cycle_id(given.session_id, given.cycle)
-        try:
-            self._child = await workflow.start_child_workflow(
-                CYCLE_WORKFLOW,
-                args=[argument, *contents],
-                id=child_id,
-                result_type=CycleOutcome,
-                execution_timeout=timedelta(seconds=self._session.state.options.cycle_overrun_s),
-                static_summary=cycle_summary(given),
-                static_details=CYCLE_DETAILS,
-            )
-            if self._session.state.stopping:  # it came before the child could be told
-                await self._child.signal(STOP_SIGNAL, {})
-            outcome = await self._child
-        except (ChildWorkflowError, FailureError) as error:
-            if workflow.cancellation_reason() is not None:  # what ended the child was the session's own cancellation
-                self._session.state.stopping = True
-            await self._recover(given, child_id, _reason(error))
-            if self._session.state.status != "running" and workflow.cancellation_reason() is not None:
-                raise asyncio.CancelledError from error
-        except asyncio.CancelledError:
-            self._session.state.stopping = True
-            await self._recover(given, child_id, "the session's workflow was cancelled")
-            raise
-        else:
-            self._session.finish_cycle(outcome, workflow.now())
-            if workflow.cancellation_reason() is not None:
-                raise asyncio.CancelledError
-        finally:
-            self._child = None
-
-    async def _recover(self, given: CycleInput, child_id: str, reason: str) -> None:
-        """Read what a failed cycle had finished, and go on from there."""
-        if self._child is None:
-            # It never started. Whoever has its id may be the cycle of an earlier session: not ours to read.
-            self._session.recover(Recovery(reason=reason), given, workflow.now())
-            return
-        try:
-            recovery: Recovery = await workflow.execute_activity(
-                READ_CYCLE_ACTIVITY,
-                args=[child_id, self._child.first_execution_run_id, reason],
-                result_type=Recovery,
-                start_to_close_timeout=timedelta(seconds=30),
-                schedule_to_close_timeout=READ_PATIENCE,
-                retry_policy=READ_RETRY,
-                summary=f"what cycle {given.cycle} had finished",
-            )
-        except ActivityError as error:
-            recovery = Recovery(reason=f"{reason}, and its history can't be read ({error.cause or error})", lost=True)
-        self._session.recover(recovery, given, workflow.now())
 
     # Continue-as-new
 
@@ -255,11 +175,7 @@ class AgentSession:
         """Stop the turn gracefully."""
         self._session.stop(workflow.now())
         self._wake()
-        if self._child is not None:
-            try:
-                await self._child.signal(STOP_SIGNAL, {})
-            except FailureError:
-                return  # it has ended meanwhile
+        await self._cycles.stop()
 
     @workflow.signal(dynamic=True)
     def unknown(self, name: str, args: Sequence[RawValue]) -> None:
@@ -340,10 +256,6 @@ def _blamed(error: ErrorInfo) -> str:
     return error.message if named else f"{error.origin}: {error.message}"
 
 
-def _size(content: Any) -> int:
-    return content.payload.ByteSize() if isinstance(content, RawValue) else json_size(content)
-
-
 def _option(given: Any, key: str, default: Any) -> Any:
     return given.get(key, default) if isinstance(given, dict) else default
 
@@ -351,10 +263,3 @@ def _option(given: Any, key: str, default: Any) -> Any:
 def _content(value: Any) -> Any:
     """A prompt's content: as it is, or under "prompt"."""
     return value["prompt"] if isinstance(value, dict) and "prompt" in value else value
-
-
-def _reason(error: BaseException) -> str:
-    """Why a child failed, in one line: the innermost cause says most."""
-    while error.__cause__ is not None:
-        error = error.__cause__
-    return f"{type(error).__name__}: {error}"[:500]

@@ -10,7 +10,8 @@ from typing import Any
 
 from countersign.agent_core.approvals import Ask
 from countersign.agent_core.cycle.batch import STOPPED_TEXT, Batch
-from countersign.agent_core.cycle.decision import Asked, Decider, Refused, Run
+from countersign.agent_core.cycle.decider import Decider
+from countersign.agent_core.cycle.decision import Asked, Refused, Run
 from countersign.agent_core.cycle.signatures import approved_by, words_for_the_model
 from countersign.agent_core.doubts import doubt
 from countersign.agent_core.errors import CallbackError, RetryLimitError

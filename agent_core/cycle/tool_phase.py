@@ -8,7 +8,7 @@ from countersign.agent_core.approvals import UNKNOWN_OUTCOME_QUESTION, Asking
 from countersign.agent_core.cycle.batch import STOPPED_TEXT, Batch
 from countersign.agent_core.cycle.calls import Calls
 from countersign.agent_core.cycle.context import CycleContext, cancel_text
-from countersign.agent_core.cycle.decision import Decider
+from countersign.agent_core.cycle.decider import Decider
 from countersign.agent_core.cycle.signatures import as_it_would_run
 from countersign.agent_core.doubts import doubt
 from countersign.agent_core.errors import CallbackError, ToolInputError

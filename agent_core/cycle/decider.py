@@ -1,0 +1,246 @@
+"""Decides for one call: does it run, is it refused, or must a person be asked?
+
+This is where an approval is held against what would run now (DESIGN section 5, rules 1 to 4, 10).
+"""
+
+import contextlib
+import copy
+from typing import Any
+
+from countersign.agent_core.approvals import (
+    Ask,
+    Asking,
+    Ledger,
+)
+from countersign.agent_core.cycle.context import CycleContext, cancel_text
+from countersign.agent_core.cycle.decision import Asked, Decision, Refused, Run
+from countersign.agent_core.cycle.gates import Gates
+from countersign.agent_core.cycle.signatures import as_it_would_run, denied, signed
+from countersign.agent_core.errors import ToolError, ToolInputError
+from countersign.agent_core.hooks.events import BeforeToolCallEvent
+from countersign.agent_core.interrupts import call_digest, is_refusal, question_digest
+from countersign.agent_core.json_values import digest
+from countersign.agent_core.messages import ToolUse, error_result
+from countersign.agent_core.tools.base import Tool
+from countersign.agent_core.wire import GivenAnswer, Pending, Question, ShownCall, ToolCall
+
+REFUSAL_LIMIT = 3
+"""How often the model may repeat a refused call in one turn before nobody is asked any more."""
+
+RENAME_LIMIT = 3
+"""How often handlers may be heard anew because the tool of a call was changed behind their back."""
+
+
+class Decider:
+    """Decides for the calls of one batch.
+
+    Args:
+        context: The cycle.
+        pending: The batch.
+        ledger: Its questions.
+    """
+
+    def __init__(self, context: CycleContext, pending: Pending, ledger: Ledger) -> None:
+        self._context = context
+        self._pending = pending
+        self._ledger = ledger
+        self._gates = Gates(context, pending, ledger)
+        self.batch_gone: list[Question] = []
+        """Answered questions of the batch hook that it does not ask any more."""
+
+    async def decide(self, index: int, original: ToolUse, renames: int = 0) -> Decision:
+        """Run the hooks and handlers of one call and weigh what they and people said.
+
+        Args:
+            index: The call's place in the model's message.
+            original: The call as the model made it; hooks get a copy on every pass.
+            renames: How often its tool was changed after a handler had been heard about another one.
+
+        Raises:
+            CallbackError: If a hook or handler fails.
+        """
+        settled = self._from_people(index, original)
+        if settled is not None:
+            return settled
+        use = copy.deepcopy(original)
+        if index in self._pending.edits:
+            use["input"] = copy.deepcopy(self._pending.edits[index])
+        named = self._context.agent.tool_registry.get(str(use["name"]))
+        use["input"] = as_it_would_run(named, use["input"])
+        before = self._context.agent.handlers_snapshot()
+        asking = Asking(self._ledger, "call", index)
+        event = BeforeToolCallEvent(
+            self._context.agent, selected_tool=named, tool_use=use, invocation_state=self._context.invocation_state
+        )
+        await self._context.runner.fire(event, asking)
+        use = {**event.tool_use, "toolUseId": original["toolUseId"]}
+        if event.cancel_tool is not False:
+            return self._cancelled(index, use, asking, cancel_text(event.cancel_tool, "tool cancelled by user"))
+        if asking.edit is not None:
+            self._context.agent.restore_handlers(before)  # they are all heard once more
+            return await self._edited(index, original, use, asking, *asking.edit)
+        stands = event.as_it_stands()
+        for name in (name for name, approved in asking.inline.items() if approved != stands):
+            text = f"Not run: the call was changed after a person had approved it ({name})."
+            self._context.note("approval_void", tool=use["name"], questions=[name])
+            return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
+        shown = self._what_runs(index, use, event, named)
+        if isinstance(shown, Refused):
+            return shown
+        if any(self._runs_as(name, selected, named) != shown.tool for name, selected in asking.heard):
+            # A handler was heard about another tool than the one that would run: they are all heard about that one.
+            if renames >= RENAME_LIMIT:
+                text = f"Not run: hooks and handlers keep changing which tool runs (now {shown.tool})."
+                return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
+            self._context.agent.restore_handlers(before)
+            return await self.decide(index, {**original, "name": shown.tool}, renames + 1)
+        no = next((question for question in asking.consumed.values() if denied(question)), None)
+        if no is not None:
+            # Whoever asked did not take the no for one. The person pressed Deny, and the call does not run.
+            response = no.answer.response if no.answer else None
+            return self._cancelled(index, use, asking, f"Not run: a person refused it ({no.name}: {response!r}).")
+        return self._weigh(index, use, shown, asking)
+
+    async def _edited(
+        self, index: int, original: ToolUse, use: ToolUse, asking: Asking, name: str, given: Any
+    ) -> Decision:
+        """Put an approver's input in place of the model's, and hear everybody again about that call."""
+        question, tool = asking.consumed.get(name), self._context.agent.tool_registry.get(str(use["name"]))
+        try:
+            if tool is None:
+                raise ToolInputError(f"there is no tool {use['name']!r}")
+            canonical = tool.canonical_input(given)
+        except ToolInputError as error:
+            self._context.note("edit_refused", index=index, tool=use["name"], input=given, reason=str(error))
+            if question is None:
+                text = f"Not run: a person approved it with another input, which can't be used: {error}"
+                return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
+            ask = Ask(question.name, question.reason, question.answers)
+            again = self._ledger.open("call", index, ask, question.calls, fresh=True)
+            again.fault = f"The answer's input can't be used: {error}"
+            return Asked([again])
+        self._context.note("input_edited", index=index, tool=tool.tool_name, before=use["input"], after=canonical,
+                           question=question.id if question else name)  # fmt: skip
+        self._pending.edits[index] = canonical
+        if question is not None:
+            question.edited, question.verdict = canonical, True
+        else:
+            self._ledger.keep_inline(index, name, digest([use["name"], canonical, tool.tool_name]))
+        return await self.decide(index, original)
+
+    def _from_people(self, index: int, original: ToolUse) -> Decision | None:
+        """What answers say before any code is asked: expired questions, calls that may have run."""
+        for question in [*self._ledger.of(index), *self._ledger.of(None)]:
+            if question.status == "expired":
+                self._context.note("call_expired", tool=original["name"], question=question.id)
+                text = (
+                    f"Not run: nobody answered the question {question.name!r} in time (it expired, it was not denied)."
+                )
+                return Refused(error_result(original["toolUseId"], text), original, cancel_message=text)
+        if index not in self._pending.unknown:
+            return None
+        return self._gates.unknown_outcome(index, original)
+
+    def _cancelled(self, index: int, use: ToolUse, asking: Asking, text: str) -> Refused:
+        """A hook or handler said no; if a person said it first, the repetition is counted."""
+        key = self._refusal_key(use)
+        for question in asking.consumed.values():
+            self._context.note("call_refused", tool=use["name"], question=question.id, text=text)
+            self._context.progress.refused[key] = self._context.progress.refused.get(key, 0) + 1
+        return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
+
+    def _refusal_key(self, use: ToolUse) -> str:
+        """The digest under which refusals of a call are counted: that of the call as it would have run."""
+        name, value = str(use["name"]), use["input"]
+        tool = self._context.agent.tool_registry.get(name)
+        if tool is not None:
+            with contextlib.suppress(ToolInputError):  # it could not have run: the model's words are as good a key
+                value = tool.canonical_input(value)
+        return call_digest(name, value)
+
+    def _what_runs(
+        self, index: int, use: ToolUse, event: BeforeToolCallEvent, named: Tool | None
+    ) -> ShownCall | Refused:
+        """The final call, validated and with defaults filled in; or why it can't run."""
+        registry = self._context.agent.tool_registry
+        tool = event.selected_tool
+        if tool is named:
+            tool = registry.get(str(use["name"]))
+        if tool is not None and registry.get(tool.tool_name) is not tool:
+            text = f"Error: a hook selected {tool.tool_name!r}, which is not one of the agent's tools"
+            return Refused(error_result(use["toolUseId"], text), use)
+        if tool is None:
+            text = f"Unknown tool: {use['name']}"
+            return Refused(error_result(use["toolUseId"], text), use, error=ToolError(text))
+        try:
+            canonical = tool.canonical_input(use["input"])
+        except ToolInputError as error:
+            return Refused(error_result(use["toolUseId"], f"Error: {error}"), use, tool=tool, error=error)
+        if canonical != use["input"] or tool.tool_name != use["name"]:
+            self._context.note("input_final", index=index, tool=tool.tool_name, input=canonical)
+        return ShownCall(
+            index=index,
+            tool_use_id=use["toolUseId"],
+            tool=tool.tool_name,
+            input=canonical,
+            input_schema=tool.tool_spec["inputSchema"]["json"],
+        )
+
+    def _runs_as(self, name: str, selected: Tool | None, named: Tool | None) -> str | None:
+        """The tool that a call of that name stands for; a hook may have selected another one."""
+        tool = self._context.agent.tool_registry.get(str(name)) if selected is named else selected
+        return tool.tool_name if tool is not None else None
+
+    def _weigh(self, index: int, use: ToolUse, shown: ShownCall, asking: Asking) -> Decision:
+        key = call_digest(shown.tool, shown.input)
+        if asking.asked and self._context.progress.refused.get(key, 0) >= REFUSAL_LIMIT:
+            text = f"Not run: this very call was refused {REFUSAL_LIMIT} times in this turn. Do something else."
+            return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
+        if asking.asked:
+            # Every question of this event is asked, those already answered stay answered.
+            return Asked([self._ledger.open("call", index, ask, [shown], fresh=True) for ask in asking.asked])
+        self._ledger.withdraw_unasked("call", index, set())
+        gone = self._gates.policy_changed(index, use, shown, [*self.batch_gone, *asking.unasked()])
+        if gone is not None:
+            return gone
+        stale = [
+            self._ledger.open("call", index, Ask(q.name, q.reason, q.answers), [shown], fresh=True)
+            for q in asking.consumed.values()
+            if not signed(q, shown)
+        ]
+        if stale:
+            return Asked(stale)
+        return self._gates.batch(index, use, shown) or self._run(index, use, shown)
+
+    def _run(self, index: int, use: ToolUse, shown: ShownCall) -> Run:
+        tool = self._context.agent.tool_registry.get(shown.tool)
+        assert tool is not None  # _what_runs has found it
+        given, origin = self._context.given, self._pending.origin_cycle
+        runs = self._pending.executions.get(index, 0)
+        call = ToolCall(
+            agent=given.agent,
+            session_id=given.session_id,
+            cycle=given.cycle,
+            index=index,
+            tool=shown.tool,
+            tool_use_id=use["toolUseId"],
+            input=shown.input,
+            digest=call_digest(shown.tool, shown.input),
+            idempotency_key=digest([given.session_id + given.session_run, origin, index, runs])[:32],
+            agent_state=self._context.agent.state.get(),
+            invocation_state=self._context.invocation_state,
+            answers=self._tool_answers(index, shown),
+        )
+        return Run(call, tool, {**use, "name": shown.tool, "input": shown.input})
+
+    def _tool_answers(self, index: int, shown: ShownCall) -> dict[str, GivenAnswer]:
+        """Answers for the tool's body, as far as they were given for exactly this call."""
+        found: dict[str, GivenAnswer] = {}
+        for question in self._ledger.of(index):
+            if question.scope != "tool" or question.status != "answered" or question.answer is None:
+                continue
+            response = question.answer.response
+            same = question.digest == question_digest(question.name, question.reason, [shown])
+            if (same and not self._ledger.lapsed(question)) or is_refusal(response, question.answers):
+                found[question.name] = GivenAnswer(response=response, reason_digest=digest(question.reason))
+        return found

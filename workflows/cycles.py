@@ -1,0 +1,139 @@
+"""Runs a session's cycles as child workflows, and picks up what a failed one has left."""
+
+import asyncio
+import contextlib
+from datetime import timedelta
+from typing import Any
+
+from temporalio import workflow
+from temporalio.common import RawValue, RetryPolicy
+from temporalio.exceptions import ActivityError, ChildWorkflowError, FailureError
+
+from countersign.agent_core.conversation import packed
+from countersign.agent_core.errors import PayloadTooLargeError
+from countersign.agent_core.json_values import json_size
+from countersign.agent_core.session import Session
+from countersign.agent_core.wire import (
+    CYCLE_WORKFLOW,
+    MAX_ARGUMENTS_BYTES,
+    MAX_VALUE_BYTES,
+    READ_CYCLE_ACTIVITY,
+    STOP_SIGNAL,
+    CycleInput,
+    CycleOutcome,
+    ErrorInfo,
+    Recovery,
+    StoredSegment,
+    cycle_id,
+)
+from countersign.workflows.details import CYCLE_DETAILS, cycle_summary
+from countersign.workflows.stored import payload_of
+
+READ_RETRY = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=30))
+READ_PATIENCE = timedelta(hours=1)
+"""How long a failed cycle's history is tried to be read: the store of its values may be away for a while."""
+
+
+class Cycles:
+    """The cycles of one session, one at a time.
+
+    Args:
+        session: Gets their outcomes.
+    """
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._child: workflow.ChildWorkflowHandle[Any, CycleOutcome] | None = None
+
+    @property
+    def running(self) -> bool:
+        """True while one runs."""
+        return self._child is not None
+
+    async def stop(self) -> None:
+        """Have the one that runs stop after its tools."""
+        if self._child is not None:
+            with contextlib.suppress(FailureError):  # it has ended meanwhile
+                await self._child.signal(STOP_SIGNAL, {})
+
+    async def run(self, given: CycleInput) -> None:
+        """Run a cycle, and hand its outcome to the session.
+
+        Raises:
+            asyncio.CancelledError: If the session was cancelled meanwhile; the session has the outcome all the same.
+        """
+        pieces = self._session.state.pieces()
+        stored = [piece for piece in pieces if isinstance(piece, StoredSegment)]
+        given.pieces = len(pieces)
+        given.unstored = [place for place, piece in enumerate(pieces) if not isinstance(piece, StoredSegment)]
+        argument = given.model_dump(mode="json")
+        contents = [payload_of(piece) if isinstance(piece, StoredSegment) else piece for piece in pieces]
+        contents.extend(packed(stored))
+        sizes = [json_size(argument), *(_size(content) for content in contents)]
+        if sum(sizes) > MAX_ARGUMENTS_BYTES or max(sizes) > MAX_VALUE_BYTES:
+            error = PayloadTooLargeError(
+                "the session (conversation, questions and state)", sum(sizes), MAX_ARGUMENTS_BYTES
+            )
+            self._session.fail_turn(ErrorInfo(type=type(error).__name__, message=str(error)), workflow.now())
+            return
+        child_id = cycle_id(given.session_id, given.cycle)
+        try:
+            self._child = await workflow.start_child_workflow(
+                CYCLE_WORKFLOW,
+                args=[argument, *contents],
+                id=child_id,
+                result_type=CycleOutcome,
+                execution_timeout=timedelta(seconds=self._session.state.options.cycle_overrun_s),
+                static_summary=cycle_summary(given),
+                static_details=CYCLE_DETAILS,
+            )
+            if self._session.state.stopping:  # it came before the child could be told
+                await self._child.signal(STOP_SIGNAL, {})
+            outcome = await self._child
+        except (ChildWorkflowError, FailureError) as error:
+            if workflow.cancellation_reason() is not None:  # what ended the child was the session's own cancellation
+                self._session.state.stopping = True
+            await self._recover(given, child_id, _reason(error))
+            if self._session.state.status != "running" and workflow.cancellation_reason() is not None:
+                raise asyncio.CancelledError from error
+        except asyncio.CancelledError:
+            self._session.state.stopping = True
+            await self._recover(given, child_id, "the session's workflow was cancelled")
+            raise
+        else:
+            self._session.finish_cycle(outcome, workflow.now())
+            if workflow.cancellation_reason() is not None:
+                raise asyncio.CancelledError
+        finally:
+            self._child = None
+
+    async def _recover(self, given: CycleInput, child_id: str, reason: str) -> None:
+        """Read what a failed cycle had finished, and go on from there."""
+        if self._child is None:
+            # It never started. Whoever has its id may be the cycle of an earlier session: not ours to read.
+            self._session.recover(Recovery(reason=reason), given, workflow.now())
+            return
+        try:
+            recovery: Recovery = await workflow.execute_activity(
+                READ_CYCLE_ACTIVITY,
+                args=[child_id, self._child.first_execution_run_id, reason],
+                result_type=Recovery,
+                start_to_close_timeout=timedelta(seconds=30),
+                schedule_to_close_timeout=READ_PATIENCE,
+                retry_policy=READ_RETRY,
+                summary=f"what cycle {given.cycle} had finished",
+            )
+        except ActivityError as error:
+            recovery = Recovery(reason=f"{reason}, and its history can't be read ({error.cause or error})", lost=True)
+        self._session.recover(recovery, given, workflow.now())
+
+
+def _size(content: Any) -> int:
+    return content.payload.ByteSize() if isinstance(content, RawValue) else json_size(content)
+
+
+def _reason(error: BaseException) -> str:
+    """Why a child failed, in one line: the innermost cause says most."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return f"{type(error).__name__}: {error}"[:500]
