@@ -177,7 +177,7 @@ def main() -> None:
     parser.add_argument("--every", type=int, default=1, metavar="N", help="take every Nth point only")
     parser.add_argument("--only", default="", metavar="TEXT", help="take points with this in their name only")
     parser.add_argument("--lanes", type=int, default=20, help="sessions at once; they mostly wait for timeouts")
-    parser.add_argument("--server-every", type=int, default=3, metavar="N", help="the same for the server, of those")
+    parser.add_argument("--server-every", type=int, default=1, metavar="N", help="the same for the server, of those")
     parser.add_argument("--server-lanes", type=int, default=4, help="servers at once")
     sys.exit(min(1, asyncio.run(run(parser.parse_args()))))
 
