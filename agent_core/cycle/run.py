@@ -286,7 +286,8 @@ class _Cycle:
         )
         event = AfterInvocationEvent(context.agent, invocation_state=context.invocation_state, result=result)
         await context.runner.fire(event)
-        if event.resume is not None and outcome.stop_reason not in ("interrupt", "failed", "cancelled"):
+        ended = outcome.stop_reason in ("interrupt", "failed", "cancelled") or outcome.stop_reason.startswith("limit_")
+        if event.resume is not None and not ended:
             outcome.resume = _as_messages(event.resume)
 
     def _complete(self, outcome: CycleOutcome) -> CycleOutcome:

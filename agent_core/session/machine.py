@@ -119,14 +119,14 @@ class Session:
     def stop(self, now: datetime, reason: str = "stopped") -> None:
         """Stop gracefully: questions are withdrawn at once; a running cycle stops after its tools."""
         self._note(now, "stop", reason=reason)
-        unstarted, only = bool(self.state.prompts), self.state.options.lifetime == "turn" and self.state.turn == 0
+        unstarted, only = bool(self.state.prompts), self.state.options.lifetime == "turn"
         self.state.prompts.clear()
         if self.state.status == "running":
             self.state.stopping = True
         elif self.state.pending is not None or self.state.go_on:
             self._end_turn("cancelled", None, None, f"Not run: the turn was stopped ({reason}).", now)
         elif unstarted and only:
-            self.state.turn = 1  # its only turn: nobody should wait for another prompt
+            self.state.turn = 1  # its only one: nobody should wait for another prompt
             self._end_turn("cancelled", None, None, "", now)
 
     def close(self, now: datetime) -> None:
@@ -161,9 +161,12 @@ class Session:
             given = self._input("continue")
         elif state.prompts:
             queued = state.prompts.pop(0)
-            state.turn += not queued.resumes
-            state.progress = TurnProgress()
-            state.invocation_state = dict(state.options.invocation_state)
+            if queued.resumes:  # what the turn has used so far counts on
+                state.progress.forced = False
+            else:
+                state.turn += 1
+                state.progress = TurnProgress()
+                state.invocation_state = dict(state.options.invocation_state)
             given = self._input("prompt")
             given.prompt = queued.messages
         if given is not None:
@@ -263,8 +266,8 @@ class Session:
         state.cycle = max([state.cycle + 1, *(cycle.cycle for cycle in recovery.cycles)])
         again = given.opens == "prompt" and rebuilt.model_calls == 0
         if again and not state.stopping and state.failures < CYCLE_FAILURES:
-            state.turn -= 1  # nothing has happened yet: the prompt runs again, as the same turn
-            state.prompts.insert(0, QueuedPrompt(messages=given.prompt))
+            # Nothing has happened yet: the prompt runs again, in the same turn.
+            state.prompts.insert(0, QueuedPrompt(messages=given.prompt, resumes=True))
             rebuilt.messages.clear()
         adopt(rebuilt, state)
         if state.pending is None:

@@ -31,7 +31,8 @@ class QueuedPrompt(Wire):
 
     Attributes:
         messages: What is added to the conversation.
-        resumes: True if a hook goes on with it (`AfterInvocationEvent.resume`): it is no turn of its own.
+        resumes: True if it is no turn of its own: a hook goes on with it (`AfterInvocationEvent.resume`), or it is
+            run again.
     """
 
     messages: list[Message]

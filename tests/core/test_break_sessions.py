@@ -143,6 +143,40 @@ def test_a_stop_beats_a_hook_that_goes_on(lifetime):
     assert it.session.result().stop_reason in ("end_turn", "cancelled")
 
 
+def going_on(lifetime="turn"):
+    """A driven session whose hook goes on for ever."""
+    from countersign.hooks import AfterInvocationEvent
+
+    def more(event: AfterInvocationEvent):
+        event.resume = "more"
+
+    return Driven(make([], lambda scene: "said", hooks=[more]), lifetime=lifetime)
+
+
+def test_a_turn_in_which_a_hook_goes_on_counts_as_one():
+    """What it uses adds up, and the turn's limits hold for all of it, so that even an endless one ends."""
+    it = going_on()
+    it.session.state.options.limits.turns = 3
+    it.prompt().step()
+    result = it.session.result()
+    assert (result.stop_reason, result.cycles, result.turn) == ("limit_turns", 3, 1)
+    assert it.session.done
+
+
+@pytest.mark.parametrize("lifetime", ["turn", "open"])
+def test_a_lost_cycle_is_run_again_in_its_turn(lifetime):
+    """Before anything has happened a prompt runs again; a stop in between ends the turn."""
+    it = crash(driven(1, lifetime=lifetime).prompt())
+    assert (it.session.state.turn, it.session.busy) == (1, True)
+    it.session.stop(it.now)
+    assert not it.session.busy
+    assert it.session.done == (lifetime == "turn")
+    it = crash(driven(1, lifetime=lifetime).prompt())
+    it.step()
+    assert it.session.state.turn == 1
+    assert it.session.open_questions()
+
+
 def test_an_interrupt_without_a_question_never_waits():
     """Should a cycle ever end with an interrupt that nobody can answer, the turn fails instead of waiting for ever."""
     it = driven(1).prompt()
