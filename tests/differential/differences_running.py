@@ -36,6 +36,11 @@ def _late_first(world: World, event: Any) -> None:
         gate(event)
 
 
+def _goes_on(world: World, event: Any) -> None:
+    if len(event.agent.messages) < 5:
+        event.resume = "more"
+
+
 def _counts_results(world: World, event: Any) -> None:
     world.note(event, f"{len(event.message['content'])} results")
 
@@ -215,6 +220,12 @@ FOUND = (
         "TypeError: limits keys ['steps'] are not recognized caps, expected one of 'turns', 'output_tokens', "
         "'total_tokens'", "TypeError: there is no limit 'steps'; the limits are turns, total_tokens, output_tokens",
         ("stops",),
+    ),
+    Difference(
+        "a-limit-ends-the-turn", "a hook that goes on by `event.resume` goes on after a limit too, for ever if it likes",
+        "the turn is over", "a limit is the last word",
+        hooked("goes on", ["a", "b"], {"AfterInvocation": _goes_on}, call={"limits": {"turns": 1}}),
+        texts, ["go", "a", "more", "more", "more"], ["go", "a", "more"],
     ),
     Difference(
         "a-result-keeps-its-calls-id", "a hook that changes a toolUseId leaves a result that no call asked for",
