@@ -222,7 +222,7 @@ FOUND = (
         ("stops",),
     ),
     Difference(
-        "a-limit-ends-the-turn", "a hook that goes on by `event.resume` goes on after a limit too, for ever if it likes",
+        "a-limit-ends-the-turn", "a hook that goes on by `event.resume` goes on after a limit too, for ever",
         "the turn is over", "a limit is the last word",
         hooked("goes on", ["a", "b"], {"AfterInvocation": _goes_on}, call={"limits": {"turns": 1}}),
         texts, ["go", "a", "more", "more", "more"], ["go", "a", "more"],
