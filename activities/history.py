@@ -108,7 +108,8 @@ def _recovered(call: ToolCall, item: _Scheduled) -> RecoveredCall:
         if outcome.kind == "unknown":
             return RecoveredCall(index=call.index, status="unknown", detail=outcome.detail)
         if outcome.kind == "result":
-            return RecoveredCall(index=call.index, status="finished", outcome=outcome)
+            ran = call.model_copy(update={"agent_state": {}, "invocation_state": {}, "answers": {}})
+            return RecoveredCall(index=call.index, status="finished", call=ran, outcome=outcome)
         return RecoveredCall(index=call.index, status="never_started", detail=outcome.kind)
     # A started activity shows in the history only once it has ended, so nothing is sure here.
     detail = f"its cycle ended while {call.tool!r} was scheduled or running {item.failure}".rstrip()

@@ -1,4 +1,4 @@
-"""Questions and their answers while a batch of calls is pending: DESIGN section 5 as code.
+"""Questions and their answers while a batch of calls is pending: the rules of docs/approvals.md as code.
 
 `Ledger` keeps the questions of one pending batch; `Asking` is the interrupt port of one event in
 one pass. Neither decides whether a call runs: `agent_core.cycle` does, with what they report.

@@ -1,5 +1,6 @@
-"""Calls of which a person must say what now: what a batch keeps of them, and what the model is told if nobody does."""
+"""Calls that may have run, or have: what a batch keeps of them, and what the model is told if it is given up."""
 
+from countersign.agent_core.messages import ToolResult, error_result, not_run, tool_uses
 from countersign.agent_core.wire import Pending
 
 
@@ -25,10 +26,25 @@ def resolve(pending: Pending, index: int) -> None:
 
 
 def doubt_words(pending: Pending, index: int) -> str | None:
-    """What the model is told of a call in doubt; None if it is not in doubt."""
+    """What the model is told of a call that may have run, or has without anybody having seen its result; else None."""
+    if index in pending.recovered:
+        return "This call has run. Its result is withheld: the turn ended before hooks and handlers could see it."
     detail = pending.unknown.get(index)
     if detail is None:
         return None
     if index in pending.not_run:
         return f"This call has not run: {detail}"
     return f"This call may have run; its outcome is unknown: {detail}"
+
+
+def given_up(pending: Pending, index: int, text: str) -> ToolResult:
+    """The result of a call that nothing more is done about: its own, what is known of it, or `text` as an error."""
+    use_id, words = tool_uses(pending.message)[index]["toolUseId"], doubt_words(pending, index)
+    if index in pending.results:
+        return pending.results[index]
+    return error_result(use_id, words) if words else not_run(use_id, text, pending.executions.get(index, 0))
+
+
+def all_given_up(pending: Pending, text: str) -> list[ToolResult]:
+    """The same for each call of a batch."""
+    return [given_up(pending, index, text) for index in range(len(tool_uses(pending.message)))]

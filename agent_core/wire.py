@@ -145,6 +145,9 @@ class Pending(Wire):
     executions: dict[int, int] = Field(default_factory=dict, description="finished runs of each call")
     unknown: dict[int, str] = Field(default_factory=dict, description="calls that may have run, and why")
     not_run: list[int] = Field(default_factory=list, description="those of `unknown` that surely have not run")
+    recovered: dict[int, "RecoveredCall"] = Field(
+        default_factory=dict, description="calls that a failed cycle ran, whose results no hook has seen yet"
+    )
     remembered: JsonObject = Field(default_factory=dict, description="what handlers found out about a call, once")
     edits: dict[int, JsonObject] = Field(default_factory=dict, description="inputs from approvers, by call")
     doubted: bool = Field(default=False, description="its calls were declared unknown because of a reset")
@@ -359,6 +362,7 @@ class RecoveredCall(Wire):
 
     index: int
     status: Literal["finished", "never_started", "unknown"]
+    call: ToolCall | None = Field(default=None, description="what ran, without the agent's state, if it finished")
     outcome: ToolOutcome | None = None
     detail: str = ""
 

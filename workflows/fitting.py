@@ -2,10 +2,10 @@
 
 from collections.abc import Iterator
 
+from countersign.agent_core.doubts import all_given_up
 from countersign.agent_core.errors import PayloadTooLargeError
 from countersign.agent_core.json_values import json_size
 from countersign.agent_core.messages import Message, ToolResult, error_result, results_message
-from countersign.agent_core.session.recovery import results_of
 from countersign.agent_core.wire import MAX_VALUE_BYTES, CycleOutcome, ErrorInfo, StoredSegment
 
 WORTH_BYTES = 1_000
@@ -69,7 +69,7 @@ def _failed(outcome: CycleOutcome, size: int) -> CycleOutcome:
     """The end of a turn whose outcome can't be sent, with its messages and without everything else."""
     error = PayloadTooLargeError("what the cycle leaves behind (messages, questions and state)", size, MAX_VALUE_BYTES)
     if outcome.pending is not None:
-        results = results_message(results_of(outcome.pending, f"Not run: {error}"))
+        results = results_message(all_given_up(outcome.pending, f"Not run: {error}"))
         if outcome.pieces is not None:
             outcome.pieces.append([results])
         elif outcome.conversation is not None:

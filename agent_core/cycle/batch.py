@@ -4,9 +4,9 @@ from datetime import timedelta
 
 from countersign.agent_core.approvals import Ledger
 from countersign.agent_core.cycle.context import CycleContext
-from countersign.agent_core.doubts import doubt_words
+from countersign.agent_core.doubts import given_up
 from countersign.agent_core.errors import CallbackError
-from countersign.agent_core.messages import ToolResult, not_run, tool_uses
+from countersign.agent_core.messages import ToolResult, tool_uses
 from countersign.agent_core.wire import Pending, Question
 
 STOPPED_TEXT = "Tool execution cancelled"
@@ -62,8 +62,7 @@ class Batch:
     def finish_rest(self, text: str) -> None:
         """Give every call that has no result an error result: it did not run, or nobody knows."""
         for index in self.unfinished():
-            known = doubt_words(self.pending, index) or text
-            self.finish(index, not_run(self.uses[index]["toolUseId"], known, self.pending.executions.get(index, 0)))
+            self.finish(index, given_up(self.pending, index, text))
 
     def note_asked(self, question: Question) -> None:
         """Tell the audit trail of a question."""

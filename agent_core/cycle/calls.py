@@ -17,8 +17,9 @@ from countersign.agent_core.doubts import doubt
 from countersign.agent_core.errors import CallbackError, RetryLimitError
 from countersign.agent_core.hooks.events import AfterToolCallEvent
 from countersign.agent_core.json_values import check_json
-from countersign.agent_core.messages import ToolResult, error_result, not_run
+from countersign.agent_core.messages import ToolResult, ToolUse, error_result, not_run
 from countersign.agent_core.structured_output import OutputTool
+from countersign.agent_core.tools.base import Tool
 from countersign.agent_core.wire import ErrorInfo, ShownCall, ToolOutcome
 
 EXECUTION_LIMIT = 50
@@ -35,6 +36,18 @@ class Calls:
 
     def __init__(self, batch: Batch, decider: Decider) -> None:
         self._batch, self._context, self._decider = batch, batch.context, decider
+
+    async def take_recovered(self) -> None:
+        """Conclude the calls that a failed cycle ran: no hook and no handler has seen their results."""
+        recovered, self._batch.pending.recovered = self._batch.pending.recovered, {}
+        for index, found in sorted(recovered.items()):
+            if found.outcome is None:
+                continue
+            use = self._batch.uses[index]
+            if found.call is not None:  # what ran, not what the model asked for
+                use = {**use, "name": found.call.tool, "input": found.call.input}
+            self._context.note("result_recovered", index=index, tool=use["name"])
+            await self._take_result(index, use, self._context.agent.tool_registry.get(str(use["name"])), found.outcome)
 
     async def together(self, indexes: Sequence[int]) -> None:
         """Decide and run until no hook asks for another try."""
@@ -134,19 +147,19 @@ class Calls:
         if outcome.kind == "never_started":
             self._batch.finish(index, error_result(use_id, f"Not run: {outcome.detail}"))
             return False
-        return await self._take_result(run, outcome)
+        return await self._take_result(index, run.tool_use, run.tool, outcome)
 
-    async def _take_result(self, run: Run, outcome: ToolOutcome) -> bool:
-        index = run.call.index
+    async def _take_result(self, index: int, use: ToolUse, tool: Tool | None, outcome: ToolOutcome) -> bool:
+        """Show the hooks what a call returned. True if one wants it to run again."""
         self._batch.pending.executions[index] = self._batch.pending.executions.get(index, 0) + 1
-        result = outcome.result or error_result(run.call.tool_use_id, "Error: the tool returned nothing")
+        result = outcome.result or error_result(use["toolUseId"], "Error: the tool returned nothing")
         words = words_for_the_model(list(self._batch.ledger.of(index)), self._batch.pending.edits.get(index))
         if words is not None:
             result = {**result, "content": [*result["content"], {"text": words}]}
         event = AfterToolCallEvent(
             self._context.agent,
-            selected_tool=run.tool,
-            tool_use=run.tool_use,
+            selected_tool=tool,
+            tool_use=use,
             invocation_state=self._context.invocation_state,
             result=copy.deepcopy(result),
             exception=_as_exception(outcome.error),
@@ -156,10 +169,10 @@ class Calls:
         await self._fire_after(event)
         wanted = self._batch.error is None and event.retry and not self._context.cancelled
         if wanted and self._batch.pending.executions[index] >= EXECUTION_LIMIT:
-            text = f"a hook wants to retry {run.call.tool} for ever; {EXECUTION_LIMIT} runs of one call are the most"
+            text = f"a hook wants to retry {use['name']} for ever; {EXECUTION_LIMIT} runs of one call are the most"
             self._batch.error, wanted = CallbackError("AfterToolCallEvent", RetryLimitError(text)), False
         if wanted:
-            if not run.tool.idempotent:
+            if tool is None or not tool.idempotent:
                 self._batch.ledger.settle(index)  # an approval covers one execution
                 self._batch.ledger.forget_inline(index)
             return True

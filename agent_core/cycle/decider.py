@@ -1,21 +1,18 @@
 """Decides for one call: does it run, is it refused, or must a person be asked?
 
-This is where an approval is held against what would run now (DESIGN section 5, rules 1 to 4, 10).
+This is where an approval is held against what would run now (docs/approvals.md, rules 1 to 4 and 10).
 """
 
 import contextlib
 import copy
 from typing import Any
 
-from countersign.agent_core.approvals import (
-    Ask,
-    Asking,
-    Ledger,
-)
+from countersign.agent_core.approvals import Ask, Asking, Ledger
 from countersign.agent_core.cycle.context import CycleContext, cancel_text
 from countersign.agent_core.cycle.decision import Asked, Decision, Refused, Run
 from countersign.agent_core.cycle.gates import Gates
 from countersign.agent_core.cycle.signatures import as_it_would_run, denied, signed
+from countersign.agent_core.doubts import doubt_words
 from countersign.agent_core.errors import ToolError, ToolInputError
 from countersign.agent_core.hooks.events import BeforeToolCallEvent
 from countersign.agent_core.interrupts import call_digest, is_refusal, question_digest
@@ -133,9 +130,9 @@ class Decider:
         for question in [*self._ledger.of(index), *self._ledger.of(None)]:
             if question.status == "expired":
                 self._context.note("call_expired", tool=original["name"], question=question.id)
-                text = (
-                    f"Not run: nobody answered the question {question.name!r} in time (it expired, it was not denied)."
-                )
+                known = doubt_words(self._pending, index)
+                late = f"nobody answered the question {question.name!r} in time (it expired, it was not denied)."
+                text = f"{known}; {late}" if known else f"Not run: {late}"
                 return Refused(error_result(original["toolUseId"], text), original, cancel_message=text)
         if index not in self._pending.unknown:
             return None

@@ -14,6 +14,7 @@ from countersign.agent_core.cycle.context import CycleContext, cancel_text
 from countersign.agent_core.cycle.managing import Managing
 from countersign.agent_core.cycle.model_phase import call_model
 from countersign.agent_core.cycle.tool_phase import ToolPhase
+from countersign.agent_core.doubts import all_given_up
 from countersign.agent_core.effects import Effects, current_effects, current_spending
 from countersign.agent_core.errors import (
     CallbackError,
@@ -29,7 +30,6 @@ from countersign.agent_core.messages import (
     add_usage,
     assistant_text,
     guidance_message,
-    not_run,
     results_message,
     tool_uses,
     unanswered,
@@ -234,11 +234,7 @@ class _Cycle:
         if self._pending is None:
             return
         pending, self._pending = self._pending, None
-        uses = tool_uses(pending.message)
-        results = [
-            pending.results.get(i) or not_run(use["toolUseId"], text, pending.executions.get(i, 0))
-            for i, use in enumerate(uses)
-        ]
+        results = all_given_up(pending, text)
         self._context.runner.put_results(results_message(results), pending.message)
 
     def _limit(self) -> str | None:

@@ -52,15 +52,17 @@ class ToolPhase:
             CallbackError: If a hook or handler fails. Every call has its result by then, and the
                 conversation is complete.
         """
-        if self._context.effects.stop_requested:
+        await self._calls.take_recovered()
+        if self._context.effects.stop_requested and self._batch.error is None:
             self._batch.finish_rest(STOPPED_TEXT)
             await self._add_results()
             return ToolPhaseEnd("cancelled")
         self._doubt_after_reset()
         try:
-            if await self._ask_for_batch():
-                return ToolPhaseEnd("interrupt", self._batch.pending)
-            await self._run_calls()
+            if self._batch.error is None:
+                if await self._ask_for_batch():
+                    return ToolPhaseEnd("interrupt", self._batch.pending)
+                await self._run_calls()
         except CallbackError as error:
             self._batch.failed(error)
         end_turn = await self._after_tools()

@@ -5,11 +5,12 @@ from datetime import datetime
 from typing import Any
 
 from countersign.agent_core.answers import ParsedAnswer, check_prompt, parse_answers
+from countersign.agent_core.doubts import all_given_up
 from countersign.agent_core.errors import AnswerRefused, reason_of
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.messages import Message, results_message, tool_uses, user_message
 from countersign.agent_core.session.answering import open_questions, question_for, record
-from countersign.agent_core.session.recovery import adopt, doubt_lost, rebuild, results_of
+from countersign.agent_core.session.recovery import adopt, doubt_lost, rebuild
 from countersign.agent_core.session.state import QueuedPrompt, SessionState
 from countersign.agent_core.wire import (
     AcceptedAnswer,
@@ -316,7 +317,7 @@ class Session:
             self._withdraw(now)
             last = state.conversation()[-1:]  # what asks for tools is never in storage before it has its results
             if last and tool_uses(last[0]):
-                state.extend([results_message(results_of(state.pending, text))])
+                state.extend([results_message(all_given_up(state.pending, text))])
             state.pending = None
         state.go_on = state.resume_due = False
         self._note(now, "turn_ended", stop_reason=stop_reason, error=error.model_dump() if error else None)

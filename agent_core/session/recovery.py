@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 
 from countersign.agent_core.approvals import UNKNOWN_OUTCOME_QUESTION
-from countersign.agent_core.doubts import doubt, doubt_words
+from countersign.agent_core.doubts import doubt
 from countersign.agent_core.json_values import JsonObject
-from countersign.agent_core.messages import Message, ToolResult, error_result, not_run, results_message, tool_uses
+from countersign.agent_core.messages import Message, Usage, add_usage, no_usage, results_message, tool_uses
 from countersign.agent_core.session.state import SessionState
 from countersign.agent_core.wire import CycleInput, Pending, RecoveredCycle, Recovery
 
@@ -18,6 +18,8 @@ class Rebuilt:
         messages: To add to the conversation; if the last one asks for tools, `pending` is set.
         pending: The batch to go on with.
         model_calls: Model calls that were finished.
+        usage: Their tokens.
+        latency_ms: Time spent in them.
         kept: Finished tool results that were kept.
         unknown: Calls that may have run, and why.
         state_set: What finished tools wrote to `agent.state`.
@@ -27,6 +29,8 @@ class Rebuilt:
     messages: list[Message] = field(default_factory=list)
     pending: Pending | None = None
     model_calls: int = 0
+    usage: Usage = field(default_factory=no_usage)
+    latency_ms: int = 0
     kept: int = 0
     unknown: dict[int, str] = field(default_factory=dict)
     state_set: JsonObject = field(default_factory=dict)
@@ -53,6 +57,8 @@ def rebuild(recovery: Recovery, given: CycleInput) -> Rebuilt:
         message = cycle.response.message
         rebuilt.messages.append(message)
         rebuilt.model_calls += 1
+        rebuilt.usage = add_usage(rebuilt.usage, cycle.response.usage)
+        rebuilt.latency_ms += cycle.response.latency_ms
         if tool_uses(message):
             _take(rebuilt, Pending(origin_cycle=cycle.cycle, message=message), cycle, cycles[number + 1 :])
         elif cycles[number + 1 :]:
@@ -82,8 +88,7 @@ def _take(rebuilt: Rebuilt, pending: Pending, cycle: RecoveredCycle | None, late
         return
     for call in cycle.calls if cycle else []:
         if call.status == "finished" and call.outcome is not None and call.outcome.result is not None:
-            pending.results[call.index] = call.outcome.result
-            pending.executions[call.index] = pending.executions.get(call.index, 0) + 1
+            pending.recovered[call.index] = call  # the next cycle's hooks and handlers hear of it first
             rebuilt.kept += 1
         elif call.status == "unknown" or (call.outcome is not None and call.outcome.kind == "unknown"):
             doubt(pending, call.index, call.detail or "its cycle failed while it ran")
@@ -103,6 +108,8 @@ def adopt(rebuilt: Rebuilt, state: SessionState) -> None:
         state.agent_state.pop(key, None)
     state.model_calls += rebuilt.model_calls
     state.progress.cycles += rebuilt.model_calls
+    state.progress.usage = add_usage(state.progress.usage, rebuilt.usage)
+    state.progress.latency_ms += rebuilt.latency_ms
     before, state.pending = state.pending, rebuilt.pending
     if state.pending is None:
         return
@@ -135,15 +142,3 @@ def doubt_lost(pending: Pending, given: Pending, reason: str) -> list[int]:
             doubt(pending, index, reason)
             found.append(index)
     return found
-
-
-def results_of(pending: Pending, text: str) -> list[ToolResult]:
-    """A result for each call of a batch that is given up: its own, what is known of it, or `text` as an error."""
-    results: list[ToolResult] = []
-    for index, use in enumerate(tool_uses(pending.message)):
-        known = pending.results.get(index)
-        words = doubt_words(pending, index)
-        if known is None and words is not None:
-            known = error_result(use["toolUseId"], words)
-        results.append(known or not_run(use["toolUseId"], text, pending.executions.get(index, 0)))
-    return results
