@@ -92,12 +92,13 @@ class Segments:
             again.
         """
         stored: list[StoredRange] = []
-        due = [*_fresh(pieces), *_small(pieces)]
-        if not due or not _has_store(encoder := converter()):
-            return stored
-        for start, count in due:
+        encoder: DataConverter | None = None
+        for start, count in [*_fresh(pieces), *_small(pieces)]:
             content = list(conversation[start : start + count])
             try:
+                encoder = encoder or converter()
+                if not _has_store(encoder):
+                    return stored
                 async with asyncio.timeout(STORE_S):
                     [payload] = await encoder.encode([content])
             except Exception as error:

@@ -25,7 +25,7 @@ REFUSAL_CODES: Mapping[str, str] = {
     "outdated": "the digest is not that of the question",
     "interrupted": "the session waits for answers, not for a prompt",
     "closed": "the session takes nothing any more",
-    "too_many_waiting": "five invokes wait already",
+    "too_many_waiting": "five invokes wait already, or more prompts than are kept",
     "update_id_reused": "the update id was used for other content",
 }
 

@@ -33,6 +33,12 @@ READ_RETRY = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_i
 READ_PATIENCE = timedelta(hours=1)
 """How long a failed cycle's history is tried to be read: the store of its values may be away for a while."""
 
+RESUME_PATCH = "a-hook-goes-on-in-its-turn"
+"""Before it, a hook that went on by `AfterInvocationEvent.resume` began a turn, and an `invoke` returned before it."""
+
+LATE_STOP_PATCH = "a-stop-may-come-too-late"
+"""Before it, a child that had ended when it was told to stop counted as failed."""
+
 
 class Cycles:
     """The cycles of one session, one at a time.
@@ -62,25 +68,16 @@ class Cycles:
         Raises:
             asyncio.CancelledError: If the session was cancelled meanwhile; the session has the outcome all the same.
         """
-        pieces = self._session.state.pieces()
-        stored = [piece for piece in pieces if isinstance(piece, StoredSegment)]
-        given.pieces = len(pieces)
-        given.unstored = [place for place, piece in enumerate(pieces) if not isinstance(piece, StoredSegment)]
-        argument = given.model_dump(mode="json")
-        contents = [payload_of(piece) if isinstance(piece, StoredSegment) else piece for piece in pieces]
-        contents.extend(packed(stored))
-        sizes = [json_size(argument), *(_size(content) for content in contents)]
-        if sum(sizes) > MAX_ARGUMENTS_BYTES or max(sizes) > MAX_VALUE_BYTES:
-            error = PayloadTooLargeError(
-                "the session (conversation, questions and state)", sum(sizes), MAX_ARGUMENTS_BYTES
-            )
+        try:
+            arguments = self._arguments(given)
+        except PayloadTooLargeError as error:
             self._session.fail_turn(ErrorInfo(type=type(error).__name__, message=str(error)), workflow.now())
             return
         child_id = cycle_id(given.session_id, given.cycle)
         try:
             self._child = await workflow.start_child_workflow(
                 CYCLE_WORKFLOW,
-                args=[argument, *contents],
+                args=arguments,
                 id=child_id,
                 result_type=CycleOutcome,
                 execution_timeout=timedelta(seconds=self._session.state.options.cycle_overrun_s),
@@ -88,24 +85,51 @@ class Cycles:
                 static_details=CYCLE_DETAILS,
             )
             if self._session.state.stopping:  # it came before the child could be told
-                await self._child.signal(STOP_SIGNAL, {})
+                await self._tell(self._child)
             outcome = await self._child
         except (ChildWorkflowError, FailureError) as error:
             if workflow.cancellation_reason() is not None:  # what ended the child was the session's own cancellation
                 self._session.state.stopping = True
             await self._recover(given, child_id, _reason(error))
-            if self._session.state.status != "running" and workflow.cancellation_reason() is not None:
+            if workflow.cancellation_reason() is not None:
                 raise asyncio.CancelledError from error
         except asyncio.CancelledError:
             self._session.state.stopping = True
             await self._recover(given, child_id, "the session's workflow was cancelled")
             raise
         else:
-            self._session.finish_cycle(outcome, workflow.now())
+            once = outcome.resume is not None and not workflow.patched(RESUME_PATCH)
+            self._session.finish_cycle(outcome, workflow.now(), resume_is_a_turn=once)
             if workflow.cancellation_reason() is not None:
                 raise asyncio.CancelledError
         finally:
             self._child = None
+
+    async def _tell(self, child: workflow.ChildWorkflowHandle[Any, CycleOutcome]) -> None:
+        """Tell a child to stop; that it has ended meanwhile is no failure of it."""
+        try:
+            await child.signal(STOP_SIGNAL, {})
+        except FailureError:
+            if not workflow.patched(LATE_STOP_PATCH):
+                raise
+
+    def _arguments(self, given: CycleInput) -> list[Any]:
+        """A cycle's arguments: its input, the conversation's pieces, and the references of the stored ones.
+
+        Raises:
+            PayloadTooLargeError: If Temporal would not take them.
+        """
+        pieces = self._session.state.pieces()
+        stored = [piece for piece in pieces if isinstance(piece, StoredSegment)]
+        given.pieces = len(pieces)
+        given.unstored = [place for place, piece in enumerate(pieces) if not isinstance(piece, StoredSegment)]
+        contents = [payload_of(piece) if isinstance(piece, StoredSegment) else piece for piece in pieces]
+        arguments = [given.model_dump(mode="json"), *contents, *packed(stored)]
+        sizes = [_size(argument) for argument in arguments]
+        if sum(sizes) > MAX_ARGUMENTS_BYTES or max(sizes) > MAX_VALUE_BYTES:
+            whole = "the session (conversation, questions and state)"
+            raise PayloadTooLargeError(whole, sum(sizes), MAX_ARGUMENTS_BYTES)
+        return arguments
 
     async def _recover(self, given: CycleInput, child_id: str, reason: str) -> None:
         """Read what a failed cycle had finished, and go on from there."""

@@ -40,6 +40,9 @@ from countersign.workflows.publishing import Publisher
 from countersign.workflows.session_opening import opening
 from countersign.workflows.updates import Updates
 
+ROOM_PATCH = "prompts-have-a-bound"
+"""Before it, a session took any number of prompts."""
+
 HISTORY_EVENTS = 10_000
 """Events after which a session continues as new even if the server has not suggested it."""
 
@@ -168,7 +171,15 @@ class AgentSession:
     @workflow.signal(name=PROMPT_SIGNAL)
     def prompt(self, raw: RawValue) -> None:
         """Queue a prompt."""
-        self._take("prompt", raw, lambda value: self._session.prompt(_content(value), workflow.now()))
+        self._take("prompt", raw, self._prompt)
+
+    def _prompt(self, value: Any) -> None:
+        try:
+            self._session.check_room()
+        except AnswerRefused:
+            if workflow.patched(ROOM_PATCH):
+                raise
+        self._session.prompt(_content(value), workflow.now())
 
     @workflow.signal(name=STOP_SIGNAL)
     async def stop(self, _: RawValue) -> None:

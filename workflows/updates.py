@@ -9,7 +9,7 @@ from temporalio.exceptions import ApplicationError
 from countersign.agent_core.errors import AnswerRefused, reason_of
 from countersign.agent_core.json_values import JsonObject, check_json, digest
 from countersign.agent_core.session import Session
-from countersign.agent_core.session.state import REMEMBERED_UPDATES, RememberedUpdate
+from countersign.agent_core.session.state import RememberedUpdate
 from countersign.workflows.intake import decoded
 
 WAITING_INVOKES = 5
@@ -74,7 +74,8 @@ class Updates:
             self._session.check_answers(content, workflow.now())
         elif kind == "prompt":
             self._session.check_prompt(content)
-        elif not isinstance(content, int) or content > self._session.state.turn + len(self._session.state.prompts):
+            self._session.check_room()
+        elif not isinstance(content, int) or content > self._session.last_turn:
             raise AnswerRefused("malformed", f"turn must be the number of a turn, not {content!r:.100}")
 
     def answer(self, value: Any) -> JsonObject:
@@ -104,11 +105,7 @@ class Updates:
                 self._session.prompt(content, now)
         except AnswerRefused as refusal:
             raise _refusal(refusal) from refusal
-        turn = (
-            content
-            if kind == "turn"
-            else self._session.state.turn + (len(self._session.state.prompts) if kind == "prompt" else 0)
-        )
+        turn = {"turn": content, "prompt": self._session.last_turn}.get(kind, self._session.state.turn)
         self._remember(value, {MOVED: True, "turn": turn})
         self._wake()
         self._waiting += 1
@@ -149,13 +146,8 @@ class Updates:
 
     def _remember(self, value: Any, result: JsonObject) -> None:
         info = workflow.current_update_info()
-        updates = self._session.state.updates
-        if info is None:
-            return
-        updates.pop(info.id, None)
-        updates[info.id] = RememberedUpdate(digest=digest(value), result=result)
-        while len(updates) > REMEMBERED_UPDATES:
-            del updates[next(iter(updates))]
+        if info is not None:
+            self._session.state.remember(info.id, RememberedUpdate(digest=digest(value), result=result))
 
 
 def _invocation(value: Any) -> tuple[str, Any]:

@@ -7,7 +7,7 @@ from typing import Any
 from countersign.agent_core.answers import ParsedAnswer, check_prompt, parse_answers
 from countersign.agent_core.doubts import all_given_up
 from countersign.agent_core.errors import AnswerRefused, reason_of
-from countersign.agent_core.json_values import JsonObject
+from countersign.agent_core.json_values import JsonObject, json_size
 from countersign.agent_core.messages import Message, results_message, tool_uses, user_message
 from countersign.agent_core.session.answering import open_questions, question_for, record
 from countersign.agent_core.session.recovery import adopt, doubt_lost, rebuild
@@ -30,6 +30,9 @@ from countersign.agent_core.wire import (
 LOST_CYCLES = 100
 """More than one cycle workflow runs: their numbers are skipped if nobody knows which ones were used, so
 that no idempotency key and no question id comes back for another call."""
+
+QUEUED_PROMPTS, QUEUED_BYTES = 20, 500_000
+"""Prompts that may wait for their turn, and what they may weigh, before no more are taken."""
 
 CYCLE_FAILURES = 3
 """Cycles that may fail as workflows in a row before the turn fails."""
@@ -75,6 +78,18 @@ class Session:
             ids = ", ".join(question.id for question in self.open_questions())
             raise AnswerRefused("interrupted", f"the session waits for answers to {ids}; answer them, or stop the turn")
         return blocks
+
+    def check_room(self) -> None:
+        """Refuse a prompt behind too many others.
+
+        Raises:
+            AnswerRefused: If so many wait already.
+        """
+        waiting = [prompt.messages for prompt in self.state.prompts]
+        if len(waiting) >= QUEUED_PROMPTS or (waiting and json_size(waiting) >= QUEUED_BYTES):
+            raise AnswerRefused(
+                "too_many_waiting", f"{len(waiting)} prompts wait already; send the next one when a turn is over"
+            )
 
     def answer(self, raw: Any, now: datetime, channel: str) -> AnswerReceipt:
         """Take answers, all of them or none.
@@ -185,6 +200,11 @@ class Session:
         may_begin = bool(state.prompts) and state.pending is None  # a prompt behind open questions waits for them
         return state.status == "running" or state.go_on or self._may_resume() or may_begin
 
+    @property
+    def last_turn(self) -> int:
+        """The number of the last turn that is known of: the present one, or that of the last prompt that waits."""
+        return self.state.turn + sum(not prompt.resumes for prompt in self.state.prompts)
+
     def _input(self, opens: Any) -> CycleInput:
         state, options = self.state, self.state.options
         return CycleInput(
@@ -205,8 +225,14 @@ class Session:
             approval_ttl_s=options.approval_ttl_s,
         )
 
-    def finish_cycle(self, outcome: CycleOutcome, now: datetime) -> None:
-        """Take over what a cycle left behind."""
+    def finish_cycle(self, outcome: CycleOutcome, now: datetime, *, resume_is_a_turn: bool = False) -> None:
+        """Take over what a cycle left behind.
+
+        Args:
+            outcome: That.
+            now: The present moment.
+            resume_is_a_turn: Whether a hook that goes on begins a turn of its own, as it once did.
+        """
         state = self.state
         state.follow(outcome)
         state.cycle = max(state.cycle + 1, outcome.last_cycle)
@@ -231,7 +257,7 @@ class Session:
             output = outcome.structured_output
             self._end_turn(outcome.stop_reason, outcome.message, outcome.error, "Not run: the turn ended.", now, output)
             if outcome.resume and not state.closing and not state.stopping:
-                state.prompts.insert(0, QueuedPrompt(messages=outcome.resume, resumes=True))
+                state.prompts.insert(0, QueuedPrompt(messages=outcome.resume, resumes=not resume_is_a_turn))
         if state.stopping and state.status != "running":
             state.stopping = False
             if state.pending is not None or state.go_on:

@@ -21,7 +21,8 @@ from countersign.agent_core.wire import (
 )
 
 AUDIT_LINES = 500
-REMEMBERED_UPDATES = 1_000
+REMEMBERED_UPDATES, REMEMBERED_WHOLE = 1_000, 20
+"""Updates whose outcome is remembered; and those of them whose whole result is."""
 
 SessionStatus = Literal["idle", "running", "waiting", "closed"]
 
@@ -44,6 +45,12 @@ class RememberedUpdate(Wire):
 
     digest: str
     result: JsonValue = None
+
+    def shortened(self) -> "RememberedUpdate":
+        """The same without a turn's whole result: "moved", so that the client asks for the turn."""
+        if not isinstance(self.result, dict) or "stop_reason" not in self.result:
+            return self
+        return RememberedUpdate(digest=self.digest, result={"moved": True, "turn": self.result.get("turn", 0)})
 
 
 class SessionState(Wire):
@@ -141,13 +148,30 @@ class SessionState(Wire):
         Returns:
             True if it fits.
         """
-        surplus = json_size(self.model_dump(mode="json")) - limit_bytes
-        for known in self.updates.values():
-            if surplus > 0 and isinstance(known.result, dict) and "stop_reason" in known.result:
-                before = json_size(known.result)
-                known.result = {"moved": True, "turn": known.result.get("turn", self.turn)}
-                surplus -= before - json_size(known.result)
+        surplus = self._bytes() - limit_bytes
+        if surplus <= 0:
+            return True
+        short = {key: known.shortened() for key, known in self.updates.items()}
+        if self.model_copy(update={"updates": short, "audit": []})._bytes() > limit_bytes:
+            return False  # it would not help: nothing is given away
+        for key, known in short.items():
+            if surplus > 0:
+                surplus -= json_size(self.updates[key].result) - json_size(known.result)
+                self.updates[key] = known
         while surplus > 0 and self.audit:
             surplus -= json_size(self.audit.pop(0).model_dump(mode="json")) + 1
             self.audit_dropped += 1
-        return json_size(self.model_dump(mode="json")) <= limit_bytes
+        return self._bytes() <= limit_bytes
+
+    def remember(self, update_id: str, update: RememberedUpdate) -> None:
+        """Keep an update's outcome; the oldest ones go, and of older ones the whole results."""
+        self.updates.pop(update_id, None)
+        self.updates[update_id] = update
+        while len(self.updates) > REMEMBERED_UPDATES:
+            del self.updates[next(iter(self.updates))]
+        if len(self.updates) > REMEMBERED_WHOLE:
+            older = list(self.updates)[-REMEMBERED_WHOLE - 1]
+            self.updates[older] = self.updates[older].shortened()
+
+    def _bytes(self) -> int:
+        return json_size(self.model_dump(mode="json"))

@@ -34,12 +34,14 @@ class Figures:
     Attributes:
         title: What was killed.
         wanted: What every run must end with: its transcript.
-        runs: The runs so far.
+        points: How many are done.
+        runs: The runs so far; several for a point that was not met at once.
         seconds: How long it took.
     """
 
     title: str
     wanted: Sequence[object]
+    points: int = 0
     runs: list[Run] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -97,6 +99,7 @@ async def clean(address: str) -> Run:
     """
     run = await worker_run(address, None, record=True)
     assert not run.report.faults, run.report.faults
+    assert run.stored, "nothing of the session is in storage"
     return run
 
 
@@ -121,8 +124,9 @@ async def each(points: Sequence[str], figures: Figures, lanes: Sequence[RunAt], 
                     break
             else:
                 say(f"  not met in {TRIES} runs: {point}")
-            if len(figures.runs) % 10 == 0:
-                say(f"  {figures.title}: {len(figures.runs)} of {len(points)}, {time.monotonic() - began:.0f} s")
+            figures.points += 1
+            if figures.points % 10 == 0:
+                say(f"  {figures.title}: {figures.points} of {len(points)} points, {time.monotonic() - began:.0f} s")
 
     await asyncio.gather(*(lane(run_at) for run_at in lanes))
     figures.seconds = time.monotonic() - began

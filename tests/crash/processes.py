@@ -13,6 +13,7 @@ from pathlib import Path
 
 from tests.crash.points import Trap, set_trap
 
+from countersign.agent_client.payloads import PayloadSettings
 from countersign.agent_core.wire import WORKER_READY
 from countersign.serving.settings import WorkerSettings
 from countersign.worker import loaded, serve
@@ -27,6 +28,11 @@ _forking = multiprocessing.get_context("forkserver")
 _forking.set_forkserver_preload([__name__])
 
 
+def store_in(folder: Path) -> PayloadSettings:
+    """Where a run's large values go."""
+    return PayloadSettings(storage=(folder / "values").as_uri())
+
+
 @dataclass
 class Worker:
     """A real worker in a process of its own.
@@ -34,7 +40,7 @@ class Worker:
     Attributes:
         address: The server.
         queue: Its task queue.
-        folder: For its log.
+        folder: For its log, and large values.
         effects: The SQLite file that its tools write to.
         trap: Where it dies.
         name: Tells workers of one queue apart.
@@ -71,7 +77,8 @@ class Worker:
 
     def _command(self) -> list[str]:
         command = ["worker.py", "--agents", AGENTS, "--address", self.address, "--task-queue", self.queue]
-        return [*command, "--sticky-timeout-s", "1", "--graceful-shutdown-s", "2"]
+        stored = ["--storage", str(store_in(self.folder).storage)]
+        return [*command, *stored, "--sticky-timeout-s", "1", "--graceful-shutdown-s", "2"]
 
     @property
     def alive(self) -> bool:

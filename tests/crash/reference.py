@@ -1,6 +1,7 @@
 """The reference session: what is asked of it, who answers what, and what must be true of it in the end."""
 
 import asyncio
+import hashlib
 import sqlite3
 from collections import Counter
 from collections.abc import Awaitable, Callable
@@ -14,12 +15,16 @@ from tests.crash.histories import failed_tasks
 
 from countersign.agent_client import AgentClient, SessionHandle
 from countersign.agent_client.errors import AgentRunError, ClientError, SessionEndedError, SessionNotFoundError
+from countersign.agent_core.conversation import SEGMENT_BYTES
 from countersign.agent_core.messages import Message, history_faults
 from countersign.agent_core.wire import Question
 
 T = TypeVar("T")
 
-FIRST = "pay:a pay:b choose:c fail:d note:e ship:f delete:risky-g delete:h / note:i"
+LARGE = " ".join(hashlib.sha256(bytes([n // 256, n % 256])).hexdigest() for n in range(SEGMENT_BYTES // 64))
+"""Too much to stay in a history, also compressed: the conversation's first piece goes to storage."""
+
+FIRST = f"pay:a pay:b choose:c fail:d note:e ship:f delete:risky-g delete:h / note:i / {LARGE}"
 SECOND = "ship:j"
 OPTIONS = {"lifetime": "open", "continue_after_events": 60}
 

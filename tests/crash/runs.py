@@ -10,11 +10,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from temporalio.client import Client
-from temporalio.contrib.pydantic import pydantic_data_converter
 from tests.crash.file_server import FileServer
 from tests.crash.points import Trap
-from tests.crash.processes import Worker
+from tests.crash.processes import Worker, store_in
 from tests.crash.reference import Effects, Operator, Report, begin, examine, patiently
+
+from countersign.agent_client.payloads import data_converter
 
 LONGEST_S = 180.0
 """A session that has not come to its end by then hangs."""
@@ -29,6 +30,7 @@ class Run:
         met: The points that were met, if they were recorded.
         killed: Whether the point was reached.
         seconds: How long the session took.
+        stored: How many values of it are in storage.
         report: What came of the session.
     """
 
@@ -36,6 +38,7 @@ class Run:
     met: list[str] = field(default_factory=list)
     killed: bool = False
     seconds: float = 0.0
+    stored: int = 0
     report: Report = field(default_factory=Report)
 
 
@@ -66,11 +69,11 @@ async def server_run(server: FileServer, point: str) -> Run:
 async def _run(address: str, folder: Path, trap: Trap, server: FileServer | None) -> Run:
     run, effects, began = Run(trap.at), Effects(folder / "effects.sqlite"), time.monotonic()
     queue = f"crash-{uuid.uuid4().hex[:10]}"
-    client = await Client.connect(address, data_converter=pydantic_data_converter)
     worker = Worker(address, queue, folder, effects.path, trap)
     keeper = asyncio.create_task(_keep(worker, server))
     try:
         async with asyncio.timeout(LONGEST_S):
+            client = await Client.connect(address, data_converter=data_converter(store_in(folder)))
             session = await begin(client, queue)
             await Operator(session, effects, run.report).work()
             run.seconds = time.monotonic() - began
@@ -79,6 +82,7 @@ async def _run(address: str, folder: Path, trap: Trap, server: FileServer | None
         run.report.faults.append(f"{type(error).__name__}: {error}; the worker said: {worker.said()[-1500:]}")
     finally:
         run.killed = trap.flag.exists()
+        run.stored = len(list((folder / "values" / "sessions").glob("*/*/*")))
         keeper.cancel()
         with contextlib.suppress(asyncio.CancelledError):
             await keeper

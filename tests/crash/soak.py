@@ -16,16 +16,17 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from temporalio.client import WorkflowHistory
+from temporalio.client import Client, WorkflowHistory
 from temporalio.worker import Replayer
 from tests.crash.histories import failed_tasks, runs_of
-from tests.crash.processes import Worker
+from tests.crash.processes import Worker, store_in
 from tests.crash.reference import Effects, patiently
 from tests.crash.soak_people import Soak, live, operate
 from tests.crash.soak_plan import plan
 
 from countersign.agent_client import AgentClient
 from countersign.agent_client.dev_server import DevServer
+from countersign.agent_client.payloads import data_converter
 from countersign.workflows.intake import IntakeGuard
 from countersign.workflows.session import AgentSession
 
@@ -84,7 +85,7 @@ async def run(options: argparse.Namespace, address: str, folder: Path) -> int:
     """The soak; returns the number of faults."""
     queue, effects, began = f"soak-{uuid.uuid4().hex[:8]}", Effects(folder / "effects.sqlite"), time.monotonic()
     chance = random.Random(options.seed)
-    soak = Soak(await AgentClient.connect(address, task_queue=queue), effects, chance, options.malformed)
+    soak = Soak(await _client(address, queue, folder), effects, chance, options.malformed)
     crew = Crew([Worker(address, queue, folder, effects.path, name=f"{n}") for n in range(options.workers)])
     await asyncio.gather(*(worker.start() for worker in crew.workers))
     around = [asyncio.create_task(operate(soak)) for _ in range(options.operators)]
@@ -109,6 +110,11 @@ async def run(options: argparse.Namespace, address: str, folder: Path) -> int:
         await asyncio.gather(*around, *sessions, return_exceptions=True)
         await asyncio.gather(*(worker.kill() for worker in crew.workers))
     return len(soak.faults)
+
+
+async def _client(address: str, queue: str, folder: Path) -> AgentClient:
+    temporal = await Client.connect(address, data_converter=data_converter(store_in(folder)))
+    return AgentClient(temporal, task_queue=queue)
 
 
 async def examine(soak: Soak) -> None:

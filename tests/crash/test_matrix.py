@@ -28,3 +28,4 @@ async def test_a_server_may_die_and_come_back(base):
     figures = await servers_killed(points, base, lanes=3, say=print)
     assert figures.faults == []
     assert len(points) == 3 and all(point.startswith(SENT) for point in points)
+    assert {run.point for run in figures.runs if run.killed} == set(points)

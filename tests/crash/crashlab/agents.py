@@ -131,7 +131,7 @@ def script(scene: Scene) -> Any:
         return f"{done} rounds done"
     found = re.findall(r"(\w+):([\w-]+)(?::([\d.]+))?", rounds[done])
     uses = [(name, {"label": label, **({"seconds": float(s)} if s else {})}) for name, label, s in found]
-    return calls(*uses) if uses else f"you said: {scene.prompt}"
+    return calls(*uses) if uses else f"you said: {scene.prompt[:100]}"
 
 
 @durable("reference")
