@@ -128,6 +128,7 @@ class InProcessSession:
         if waiting and prompt == []:
             return False
         if responses:
+            self._session.check_choices(prompt)
             self._session.answer(prompt, now, "in-process")
             return False
         check_json(invocation_state, "invocation_state")

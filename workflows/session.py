@@ -5,7 +5,7 @@ in `agent_core.session`; this file turns them into children, activities, timers 
 """
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -42,6 +42,9 @@ from countersign.workflows.updates import Updates
 
 ROOM_PATCH = "prompts-have-a-bound"
 """Before it, a session took any number of prompts."""
+
+CHOICE_PATCH = "an-outcome-is-one-of-three"
+"""Before it, any answer to an unknown outcome that was no other one counted as "skip"."""
 
 HISTORY_EVENTS = 10_000
 """Events after which a session continues as new even if the server has not suggested it."""
@@ -166,19 +169,20 @@ class AgentSession:
     @workflow.signal(name=RESPOND_SIGNAL)
     def respond(self, raw: RawValue) -> None:
         """Take answers to open questions."""
-        self._take("respond", raw, lambda value: self._session.answer(value, workflow.now(), "signal"))
+        self._take("respond", raw, self._respond)
 
     @workflow.signal(name=PROMPT_SIGNAL)
     def prompt(self, raw: RawValue) -> None:
         """Queue a prompt."""
         self._take("prompt", raw, self._prompt)
 
+    def _respond(self, value: Any) -> None:
+        self._session.check_answers(value, workflow.now())
+        _since(CHOICE_PATCH, lambda: self._session.check_choices(value))
+        self._session.answer(value, workflow.now(), "signal")
+
     def _prompt(self, value: Any) -> None:
-        try:
-            self._session.check_room()
-        except AnswerRefused:
-            if workflow.patched(ROOM_PATCH):
-                raise
+        _since(ROOM_PATCH, self._session.check_room)
         self._session.prompt(_content(value), workflow.now())
 
     @workflow.signal(name=STOP_SIGNAL)
@@ -265,6 +269,15 @@ def _blamed(error: ErrorInfo) -> str:
     """An error's text, with who raised it in front."""
     named = not error.origin or error.message.startswith(error.origin)
     return error.message if named else f"{error.origin}: {error.message}"
+
+
+def _since(patch: str, check: Callable[[], None]) -> None:
+    """Refuse what `check` refuses, if this history is not from before it did."""
+    try:
+        check()
+    except AnswerRefused:
+        if workflow.patched(patch):
+            raise
 
 
 def _option(given: Any, key: str, default: Any) -> Any:

@@ -62,6 +62,7 @@ class Updates:
     def check_answer(self, value: Any) -> None:
         """What `answer` checks."""
         self._session.check_answers(value, workflow.now())
+        self._session.check_choices(value)
 
     def check_invoke(self, value: Any) -> None:
         """What `invoke` checks."""
@@ -72,6 +73,7 @@ class Updates:
         kind, content = _invocation(value)
         if kind == "responses":
             self._session.check_answers(content, workflow.now())
+            self._session.check_choices(content)
         elif kind == "prompt":
             self._session.check_prompt(content)
             self._session.check_room()

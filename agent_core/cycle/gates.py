@@ -10,7 +10,7 @@ from countersign.agent_core.approvals import (
 )
 from countersign.agent_core.cycle.context import CycleContext
 from countersign.agent_core.cycle.decision import Asked, Decision, Refused
-from countersign.agent_core.doubts import resolve
+from countersign.agent_core.doubts import outcome_choice, resolve
 from countersign.agent_core.interrupts import approves, call_digest, is_refusal, question_digest
 from countersign.agent_core.messages import ToolUse, error_result
 from countersign.agent_core.wire import Pending, Question, ShownCall
@@ -42,12 +42,13 @@ class Gates:
             return Asked([self._ledger.open("core", index, ask, shown)])
         response = question.answer.response
         self._context.note("unknown_outcome_resolved", tool=original["name"], response=response)
-        if isinstance(response, str) and response.strip().lower() == "retry":
+        choice = outcome_choice(response)
+        if choice == "retry":
             # It covers one repetition: if that one is lost too, a person is asked again.
             question.status = "settled"
             resolve(self._pending, index)
             return None
-        if isinstance(response, dict) and "result" in response:
+        if choice == "result":
             value = response["result"]
             block = {"text": value} if isinstance(value, str) else {"json": value}
             return Refused({"toolUseId": use_id, "status": "success", "content": [block]}, original)

@@ -5,7 +5,8 @@ from datetime import datetime
 from typing import Any
 
 from countersign.agent_core.answers import ParsedAnswer, check_prompt, parse_answers
-from countersign.agent_core.doubts import all_given_up
+from countersign.agent_core.approvals import UNKNOWN_OUTCOME_QUESTION
+from countersign.agent_core.doubts import OUTCOME_CHOICES, all_given_up, outcome_choice
 from countersign.agent_core.errors import AnswerRefused, reason_of
 from countersign.agent_core.json_values import JsonObject, json_size
 from countersign.agent_core.messages import Message, results_message, tool_uses, user_message
@@ -127,6 +128,24 @@ class Session:
         for answer in answers:
             question_for(self.state.pending, answer, now)
         return answers
+
+    def check_choices(self, raw: Any) -> None:
+        """Refuse answers to unknown outcomes that mean nothing: one that is misread would lose what a person knows.
+
+        Raises:
+            AnswerRefused: With what may be said.
+        """
+        asked = {question.id: question for question in self.open_questions()}
+        for answer in parse_answers(raw):
+            question = asked.get(answer.interrupt_id)
+            if question is None or (question.scope, question.name) != ("core", UNKNOWN_OUTCOME_QUESTION):
+                continue
+            if outcome_choice(answer.response) is None:
+                raise AnswerRefused(
+                    "malformed",
+                    f"{question.id} asks what became of a call; answer {OUTCOME_CHOICES}, as JSON, "
+                    f"not {answer.response!r:.100}",
+                )
 
     def refused(self, now: datetime, what: str, code: str, reason: str) -> None:
         """Record something that came in and was refused."""

@@ -1,11 +1,12 @@
 """What a failed cycle's tools returned: hooks and handlers hear of it before the model does."""
 
 import pytest
-from tests.core.driving import make
+from tests.core.driving import block, make
 from tests.core.test_break_sessions import called, crash, finished, said
 from tests.core.test_session import Driven, driven
 
 from countersign.agent_core.wire import RecoveredCall, RecoveredCycle
+from countersign.errors import AnswerRefused
 from countersign.hooks import AfterToolCallEvent, BeforeInvocationEvent, BeforeToolCallEvent, BeforeToolsEvent
 from countersign.interventions import InterventionHandler, Proceed
 from countersign.models import calls
@@ -24,10 +25,10 @@ class FailsAfterwards(InterventionHandler):
     name = "fails"
     on_error = "deny"
 
-    def before_tool_call(self, event):
+    def before_tool_call(self, event, **kwargs):
         return Proceed()
 
-    def after_tool_call(self, event):
+    def after_tool_call(self, event, **kwargs):
         raise ValueError("broken")
 
 
@@ -127,3 +128,13 @@ def test_recovered_model_calls_count():
     assert it.session.state.progress.usage["totalTokens"] == 990
     it.session.state.options.limits.total_tokens = 100
     assert it.step().session.result().stop_reason == "limit_total_tokens"
+
+
+@pytest.mark.parametrize("response", ["maybe", "y", True, {"results": "sent"}, '{"result": "sent"}', None])
+def test_an_answer_that_says_nothing_of_an_outcome_is_refused(response):
+    """It is not taken for "skip": what the person knows would be lost."""
+    it = crash(driven(1).prompt(), RecoveredCycle(cycle=1, response=said(called("u", 1)), calls=[UNKNOWN])).step()
+    [question] = it.session.open_questions()
+    with pytest.raises(AnswerRefused, match="retry"):
+        it.session.check_choices(block(question.id, response))
+    it.session.check_choices(block(question.id, "no"))
