@@ -1,5 +1,6 @@
 """How client code answers a session's questions, and how anything at all is sent to a session."""
 
+import asyncio
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -12,8 +13,12 @@ from countersign.agent_client.reading import SHORTEST_DIGEST, SessionReader
 from countersign.agent_client.sending import DEFAULT_PATIENCE, Update, deliver, uncancelled
 from countersign.agent_client.starting import checked
 from countersign.agent_client.translation import translated
+from countersign.agent_core.errors import AnswerRefused
 from countersign.agent_core.json_values import JsonValue
 from countersign.agent_core.wire import ANSWER_UPDATE, RESPOND_SIGNAL, AnswerReceipt
+
+EARLY_S = 0.5
+"""After this time an answer to a question that nobody seems to have asked is sent once more."""
 
 
 class SessionAnswers(SessionReader):
@@ -105,6 +110,13 @@ class SessionAnswers(SessionReader):
 
     async def _deliver(self, name: str, argument: JsonValue, *, wait_long: bool = False) -> Any:
         update = Update(self.id, name, argument, request_id(name))
+        try:
+            return await deliver(self._temporal, update, self._patience, wait_long=wait_long)
+        except AnswerRefused as refusal:
+            if refusal.code not in ("not_interrupted", "unknown_interrupt"):
+                raise
+        # A query may show a question one workflow task before the session takes answers to it.
+        await asyncio.sleep(EARLY_S)
         return await deliver(self._temporal, update, self._patience, wait_long=wait_long)
 
     async def _signal(self, name: str, argument: JsonValue) -> None:

@@ -171,6 +171,7 @@ class Asking:
         callback: Which callback runs now: its place, or the handler's name; set by whoever calls it.
         asked: What was asked and has no answer, in order.
         consumed: Answered questions that this pass asked for again, by name.
+        reasons: The reason that this pass gave, by name.
         edit: Who got an input from an approver that is not applied yet, and that input.
         inline: The call as it stood when it was approved inline, by the name of who asked.
         heard: Name and selected tool of the call as each handler heard it.
@@ -186,8 +187,8 @@ class Asking:
     asked: list[Ask] = field(default_factory=list)
     consumed: dict[str, Question] = field(default_factory=dict)
     preempted: set[str] = field(default_factory=set)
+    reasons: dict[str, Any] = field(default_factory=dict)
     _owners: dict[str, str] = field(default_factory=dict)
-    _reasons: dict[str, str] = field(default_factory=dict)
 
     def ask(self, name: str, reason: Any, response: Any, answers: JsonObject | None) -> Any:
         """See `InterruptibleEvent.interrupt`."""
@@ -198,8 +199,7 @@ class Asking:
             check_json(answers, f"the answers of interrupt {name!r}")
         if self._owners.setdefault(name, self.callback) != self.callback:
             raise ValueError(f"interrupt_name=<{name}> | interrupt name used more than once")
-        content = canonical_json(reason)
-        if self._reasons.setdefault(name, content) != content:
+        if canonical_json(self.reasons.setdefault(name, copy.deepcopy(reason))) != canonical_json(reason):
             raise ValueError(f"interrupt_name=<{name}> | interrupt name used more than once, for two reasons")
         if response is not UNSET:
             check_json(response, f"the response of interrupt {name!r}")

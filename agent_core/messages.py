@@ -6,6 +6,8 @@ from typing import Any, Literal, NotRequired, TypeAlias
 
 from typing_extensions import TypedDict
 
+from countersign.agent_core.json_values import check_json
+
 ContentBlock: TypeAlias = dict[str, Any]
 """One of {"text"}, {"toolUse"}, {"toolResult"}, {"reasoningContent"}, {"image"}, {"document"}, …"""
 
@@ -150,6 +152,44 @@ def _retakable(message: Message) -> Message:
         else:
             content.append(block)
     return {"role": message["role"], "content": content or [{"text": BLANK_TEXT}]}
+
+
+def shape_fault(messages: object, *, deep: bool = True) -> str | None:
+    """Why something is no list of messages; None if it is one.
+
+    Args:
+        messages: What may be one.
+        deep: Whether to look into the blocks for what is not JSON.
+    """
+    if not isinstance(messages, list):
+        return f"it must be a list of messages, not {type(messages).__name__}"
+    for place, message in enumerate(messages):
+        if not isinstance(message, dict) or message.get("role") not in ("user", "assistant"):
+            return f'message {place} must be a dict with "role" ("user" or "assistant") and "content"'
+        content = message.get("content")
+        if not isinstance(content, list) or not all(isinstance(block, dict) for block in content):
+            return f'"content" of message {place} must be a list of content blocks'
+        if not isinstance(message.get("metadata", {}), dict):
+            return f'"metadata" of message {place} must be a dict'
+    if not deep:
+        return None
+    try:
+        check_json(messages, "the messages")
+    except TypeError as error:
+        return str(error)
+    return None
+
+
+def mended(messages: Sequence[Message], text: str) -> list[Message]:
+    """A conversation without what is no message; a call whose results are gone with that has `text` for one."""
+    kept = [message for message in messages if shape_fault([message]) is None]
+    found: list[Message] = []
+    for place, message in enumerate(kept):
+        found.append(message)
+        wanted = [use["toolUseId"] for use in tool_uses(message)]
+        if wanted and wanted != _result_ids(*kept[place + 1 : place + 2]):
+            found.append(results_message(error_result(use_id, text) for use_id in wanted))
+    return found
 
 
 def history_faults(messages: Sequence[Message]) -> list[str]:

@@ -129,6 +129,7 @@ class Question(Wire):
     answer: Answer | None = None
     verdict: bool | None = None
     edited: JsonObject | None = Field(default=None, description="the input that the answer put in its place")
+    edited_tool: str | None = Field(default=None, description="the tool for which it did; that of the call if unset")
     fault: str | None = Field(
         default=None,
         description="why it is asked again, if the answer before it can't be used or does not hold any more",

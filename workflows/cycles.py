@@ -10,7 +10,7 @@ from temporalio.common import RawValue, RetryPolicy
 from temporalio.exceptions import ActivityError, ChildWorkflowError, FailureError
 
 from countersign.agent_core.conversation import packed
-from countersign.agent_core.errors import PayloadTooLargeError
+from countersign.agent_core.errors import CountersignError, PayloadTooLargeError, UnreadableHereError, reason_of
 from countersign.agent_core.json_values import json_size
 from countersign.agent_core.session import Session
 from countersign.agent_core.wire import (
@@ -40,6 +40,10 @@ LATE_STOP_PATCH = "a-stop-may-come-too-late"
 """Before it, a child that had ended when it was told to stop counted as failed."""
 
 
+class UnreadableOutcomeError(CountersignError):
+    """A cycle has left something that is no outcome."""
+
+
 class Cycles:
     """The cycles of one session, one at a time.
 
@@ -49,7 +53,7 @@ class Cycles:
 
     def __init__(self, session: Session) -> None:
         self._session = session
-        self._child: workflow.ChildWorkflowHandle[Any, CycleOutcome] | None = None
+        self._child: workflow.ChildWorkflowHandle[Any, RawValue] | None = None
 
     @property
     def running(self) -> bool:
@@ -79,15 +83,15 @@ class Cycles:
                 CYCLE_WORKFLOW,
                 args=arguments,
                 id=child_id,
-                result_type=CycleOutcome,
+                result_type=RawValue,
                 execution_timeout=timedelta(seconds=self._session.state.options.cycle_overrun_s),
                 static_summary=cycle_summary(given),
                 static_details=CYCLE_DETAILS,
             )
             if self._session.state.stopping:  # it came before the child could be told
                 await self._tell(self._child)
-            outcome = await self._child
-        except (ChildWorkflowError, FailureError) as error:
+            outcome = _read(await self._child)
+        except (ChildWorkflowError, FailureError, UnreadableOutcomeError) as error:
             if workflow.cancellation_reason() is not None:  # what ended the child was the session's own cancellation
                 self._session.state.stopping = True
             await self._recover(given, child_id, _reason(error))
@@ -105,7 +109,7 @@ class Cycles:
         finally:
             self._child = None
 
-    async def _tell(self, child: workflow.ChildWorkflowHandle[Any, CycleOutcome]) -> None:
+    async def _tell(self, child: workflow.ChildWorkflowHandle[Any, RawValue]) -> None:
         """Tell a child to stop; that it has ended meanwhile is no failure of it."""
         try:
             await child.signal(STOP_SIGNAL, {})
@@ -150,6 +154,22 @@ class Cycles:
         except ActivityError as error:
             recovery = Recovery(reason=f"{reason}, and its history can't be read ({error.cause or error})", lost=True)
         self._session.recover(recovery, given, workflow.now())
+
+
+def _read(raw: RawValue) -> CycleOutcome:
+    """A cycle's outcome. The SDK would decode it where an error fails the session's task for ever.
+
+    Raises:
+        UnreadableHereError: If this worker lacks the key or the blob that it takes; the task is tried again.
+        UnreadableOutcomeError: If it is no outcome.
+    """
+    try:
+        outcome: CycleOutcome = workflow.payload_converter().from_payload(raw.payload, CycleOutcome)
+    except UnreadableHereError:
+        raise
+    except Exception as error:  # of whatever converter
+        raise UnreadableOutcomeError(f"its outcome can't be read: {reason_of(error)}") from None
+    return outcome
 
 
 def _size(content: Any) -> int:

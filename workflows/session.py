@@ -7,6 +7,7 @@ in `agent_core.session`; this file turns them into children, activities, timers 
 import asyncio
 from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Any
 
 from temporalio import workflow
@@ -46,6 +47,14 @@ ROOM_PATCH = "prompts-have-a-bound"
 CHOICE_PATCH = "an-outcome-is-one-of-three"
 """Before it, any answer to an unknown outcome that was no other one counted as "skip"."""
 
+EARLY_PATCH = "an-answer-may-come-a-task-early"
+"""Before it, a signal with such an answer was refused."""
+
+NOT_ASKED = ("not_interrupted", "unknown_interrupt")
+
+EARLY_ANSWERS = 1_000
+"""Signals that are looked at again when the cycle has ended; more are refused at once."""
+
 HISTORY_EVENTS = 10_000
 """Events after which a session continues as new even if the server has not suggested it."""
 
@@ -63,6 +72,7 @@ class AgentSession:
             self._fault = error
             self._session = Session(SessionState(session_id=workflow.info().workflow_id, agent="unknown"))
         self._woken, self._signals = False, Signals()
+        self._early: list[tuple[Any, datetime]] = []
         self._cycles = Cycles(self._session)
         self._publisher = Publisher(self._session)
         self._updates = Updates(self._session, self._wake, self._publisher.metering.refused)
@@ -106,7 +116,10 @@ class AgentSession:
             given = self._session.next_cycle(workflow.now())
             self._publisher.publish()
             if given is not None:
-                await self._cycles.run(given)
+                try:
+                    await self._cycles.run(given)
+                finally:
+                    self._answer_early()
             elif self._session.done:
                 return
             else:
@@ -177,9 +190,26 @@ class AgentSession:
         self._take("prompt", raw, self._prompt)
 
     def _respond(self, value: Any) -> None:
-        self._session.check_answers(value, workflow.now())
+        try:
+            self._session.check_answers(value, workflow.now())
+        except AnswerRefused as refusal:
+            early = refusal.code in NOT_ASKED and self._session.state.status == "running"
+            if early and len(self._early) < EARLY_ANSWERS and workflow.patched(EARLY_PATCH):
+                self._early.append((value, workflow.now()))
+                return
+            raise
         _since(CHOICE_PATCH, lambda: self._session.check_choices(value))
         self._session.answer(value, workflow.now(), "signal")
+
+    def _answer_early(self) -> None:
+        """Look again at answers that came while a cycle ran, and named a question that nobody had asked.
+
+        A query that meets a worker without this session shows what a cycle has asked before any workflow task has
+        taken the cycle's outcome. An answer to that is right, and one task too early.
+        """
+        early, self._early = self._early, []
+        for value, came in early:
+            self._use("respond", partial(self._session.answer_asked_by, value, came))
 
     def _prompt(self, value: Any) -> None:
         _since(ROOM_PATCH, self._session.check_room)
@@ -199,8 +229,11 @@ class AgentSession:
         self._wake()
 
     def _take(self, what: str, raw: Any, use: Any) -> None:
+        self._use(what, lambda: use(self._signals.decoded(raw)))
+
+    def _use(self, what: str, use: Callable[[], object]) -> None:
         try:
-            use(self._signals.decoded(raw))
+            use()
         except AnswerRefused as refusal:
             self._session.refused(workflow.now(), what, refusal.code, str(refusal))
         except ValueError as error:

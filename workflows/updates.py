@@ -83,13 +83,13 @@ class Updates:
     def answer(self, value: Any) -> JsonObject:
         """Take answers."""
         known = self._remembered(value)
-        if known is not None:
-            return known
+        if known is not None:  # what is open is not remembered with each answer: hundreds may be
+            return {**known, "open": [question.id for question in self._session.open_questions()]}
         try:
             receipt = self._session.answer(value, workflow.now(), "update").model_dump(mode="json")
         except AnswerRefused as refusal:
             raise _refusal(refusal) from refusal
-        self._remember(value, receipt)
+        self._remember(value, {**receipt, "open": []})
         self._wake()
         return receipt
 
@@ -117,9 +117,12 @@ class Updates:
             self._waiting -= 1
         if not self._stopped(turn):
             return {MOVED: True, "turn": turn}
-        result = self._session.result().model_dump(mode="json")
-        self._remember(value, result)
-        return result
+        result = self._session.result()
+        if self._session.state.turn < turn:  # a stop has taken the prompt away
+            result = result.model_copy(update={"stop_reason": "cancelled", "message": None, "turn": turn})
+        told: JsonObject = result.model_dump(mode="json")
+        self._remember(value, told)
+        return told
 
     def _stopped(self, turn: int) -> bool:
         """True once the loop has stopped in this turn, or a later one."""

@@ -120,7 +120,7 @@ class Decider:
                            question=question.id if question else name)  # fmt: skip
         self._pending.edits[index] = canonical
         if question is not None:
-            question.edited, question.verdict = canonical, True
+            question.edited, question.edited_tool, question.verdict = canonical, tool.tool_name, True
         else:
             self._ledger.keep_inline(index, name, digest([use["name"], canonical, tool.tool_name]))
         return await self.decide(index, original)
@@ -201,7 +201,7 @@ class Decider:
         if gone is not None:
             return gone
         stale = [
-            self._ledger.open("call", index, Ask(q.name, q.reason, q.answers), [shown], fresh=True)
+            self._ledger.open("call", index, Ask(q.name, asking.reasons[q.name], q.answers), [shown], fresh=True)
             for q in asking.consumed.values()
             if not signed(q, shown)
         ]

@@ -20,7 +20,7 @@ from countersign.agent_core.errors import (
     ConversationManagerError,
 )
 from countersign.agent_core.json_values import JsonObject, check_json, json_size
-from countersign.agent_core.messages import Message, add_usage, history_faults, no_usage, tool_uses
+from countersign.agent_core.messages import Message, add_usage, history_faults, no_usage, shape_fault, tool_uses
 from countersign.agent_core.wire import CycleOutcome
 
 REDUCTION_LIMIT = 30
@@ -182,15 +182,12 @@ def _fault_of_report(report: Any) -> str | None:
 
 def _fault(messages: object) -> str | None:
     """Why something can't be a conversation that a model takes; None if it can."""
-    try:
-        check_json(messages, "agent.messages")
-    except TypeError as error:
-        return str(error)
-    if not isinstance(messages, list):
-        return f"agent.messages must be a list, not {messages!r:.100}"
-    for place, message in enumerate(messages):
-        well_formed = isinstance(message, dict) and message.get("role") in ("user", "assistant")
-        if not well_formed or not all(isinstance(block, dict) for block in message.get("content") or [None]):
-            return f"message {place} must have a role (user or assistant) and content blocks, not {message!r:.100}"
+    fault = shape_fault(messages)
+    if fault is not None:
+        return fault
+    assert isinstance(messages, list)  # or it would have a fault
+    empty = next((place for place, message in enumerate(messages) if not message["content"]), None)
+    if empty is not None:
+        return f"message {empty} has no content"
     faults = history_faults(messages)
     return faults[0] if faults else None

@@ -30,7 +30,9 @@ from countersign.agent_core.messages import (
     add_usage,
     assistant_text,
     guidance_message,
+    mended,
     results_message,
+    shape_fault,
     tool_uses,
     unanswered,
     user_message,
@@ -213,6 +215,7 @@ class _Cycle:
         )
         await self._context.runner.fire(event)
         added = event.messages if event.messages is not None else prompt
+        _usable(added, "BeforeInvocationEvent", "event.messages")
         if event.cancel is not False:
             # The prompt stays in the conversation, so that it and the refusal read as one exchange.
             text = cancel_text(event.cancel, "invocation denied by hook")
@@ -284,7 +287,7 @@ class _Cycle:
         await context.runner.fire(event)
         ended = outcome.stop_reason in ("interrupt", "failed", "cancelled") or outcome.stop_reason.startswith("limit_")
         if event.resume is not None and not ended:
-            outcome.resume = _as_messages(event.resume)
+            outcome.resume = _usable(_as_messages(event.resume), "AfterInvocationEvent", "event.resume")
 
     def _complete(self, outcome: CycleOutcome) -> CycleOutcome:
         """Fill in what the cycle leaves behind."""
@@ -295,17 +298,50 @@ class _Cycle:
             outcome.messages = messages[count:]
         else:
             outcome.conversation = messages
+        self._mend(outcome)
         outcome.agent_state = context.agent.state.get()
         outcome.invocation_state = context.invocation_state
         context.progress.guides = context.runner.guides
         outcome.progress, outcome.model_calls, outcome.audit = context.progress, context.model_calls, context.audit
         return outcome
 
+    def _mend(self, outcome: CycleOutcome) -> None:
+        """Fail the turn if hooks have left something else than messages, which no session could take over."""
+        rewritten = outcome.conversation is not None
+        fault = shape_fault(outcome.conversation if rewritten else outcome.messages)
+        fault = fault or shape_fault(self._context.agent.messages, deep=False) or _fault_of(outcome.message)
+        if fault is None:
+            return
+        kept = mended(self._context.agent.messages, "The turn failed; what became of this call is not known.")
+        outcome.messages, outcome.conversation, outcome.pending = [], kept, None
+        outcome.resume, outcome.message = None, kept[-1] if kept else None
+        outcome.stop_reason = "failed"
+        text = f"agent.messages has been made unusable, by a hook or handler: {fault}"
+        outcome.error = outcome.error or ErrorInfo(type="TypeError", message=text)
+        self._context.note("turn_failed", error=outcome.error.model_dump())
 
-def _as_messages(given: Any) -> list[Message]:
-    """A prompt in any form that an agent takes, as messages."""
+
+def _fault_of(message: Message | None) -> str | None:
+    return shape_fault([message]) if message is not None else None
+
+
+def _usable(messages: Any, event: str, what: str) -> list[Message]:
+    """Messages that a hook has put into an event.
+
+    Raises:
+        CallbackError: If they are none.
+    """
+    fault = shape_fault(messages)
+    if fault is not None:
+        raise CallbackError(event, TypeError(f"{what} is unusable: {fault}"))
+    found: list[Message] = messages
+    return found
+
+
+def _as_messages(given: Any) -> Any:
+    """A prompt in any form that an agent takes, as messages; anything else as it is."""
     if isinstance(given, str):
         return [user_message(given)]
-    if isinstance(given, list) and given and all("role" in item for item in given):
+    if isinstance(given, list) and given and all(isinstance(item, dict) and "role" in item for item in given):
         return given
-    return [user_message(given)]
+    return [user_message(given)] if isinstance(given, list) else given

@@ -35,7 +35,8 @@ def denied(question: Question) -> bool:
 def signed(question: Question, shown: ShownCall) -> bool:
     """True if an approval covers this very call: as it was shown, or as the approver edited it."""
     if question.edited is not None:
-        return call_digest(shown.tool, question.edited) == call_digest(shown.tool, shown.input)
+        tool = question.edited_tool or next((call.tool for call in question.calls), "")
+        return call_digest(tool, question.edited) == call_digest(shown.tool, shown.input)
     return question.digest == question_digest(question.name, question.reason, [shown])
 
 

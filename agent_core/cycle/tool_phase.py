@@ -9,7 +9,7 @@ from countersign.agent_core.cycle.batch import STOPPED_TEXT, Batch
 from countersign.agent_core.cycle.calls import Calls
 from countersign.agent_core.cycle.context import CycleContext, cancel_text
 from countersign.agent_core.cycle.decider import Decider
-from countersign.agent_core.cycle.signatures import as_it_would_run
+from countersign.agent_core.cycle.signatures import as_it_would_run, denied
 from countersign.agent_core.doubts import doubt
 from countersign.agent_core.errors import CallbackError, ToolInputError
 from countersign.agent_core.hooks.events import AfterToolsEvent, BeforeToolsEvent, MessageAddedEvent
@@ -135,6 +135,12 @@ class ToolPhase:
         if event.cancel is not False:
             self._context.note("batch_cancelled", questions=[q.id for q in asking.consumed.values()])
             self._batch.finish_rest(cancel_text(event.cancel, "Tool cancelled by hook"))
+            return False
+        no = next((question for question in asking.consumed.values() if denied(question)), None)
+        if no is not None:  # whoever asked did not take the no for one
+            response = no.answer.response if no.answer else None
+            self._context.note("batch_cancelled", questions=[no.id])
+            self._batch.finish_rest(f"Not run: a person refused it ({no.name}: {response!r}).")
             return False
         shown = [self._shown(index) for index in self._batch.unfinished()]
         if asking.asked and any(runnable for _, runnable in shown):

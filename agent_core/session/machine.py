@@ -117,6 +117,23 @@ class Session:
             accepted.append(AcceptedAnswer(id=question.id, name=question.name, status=status))
         return AnswerReceipt(accepted=accepted, open=[question.id for question in self.open_questions()])
 
+    def answer_asked_by(self, raw: Any, came: datetime) -> AnswerReceipt:
+        """Take answers by signal that came before the session had the cycle's questions.
+
+        Args:
+            raw: As for `answer`.
+            came: When they came; nobody can have meant a question that was asked later.
+
+        Raises:
+            AnswerRefused: As `answer` does, and if a question was asked later.
+        """
+        for answer in self.check_answers(raw, came):
+            question = question_for(self.state.pending, answer, came)
+            if datetime.fromisoformat(question.asked_at) > came:
+                raise AnswerRefused("unknown_interrupt", f"{question.id} was asked after this answer had come")
+        self.check_choices(raw)
+        return self.answer(raw, came, "signal")
+
     def check_answers(self, raw: Any, now: datetime) -> list[ParsedAnswer]:
         """What `answer` checks, without changing anything.
 

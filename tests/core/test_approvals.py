@@ -19,9 +19,10 @@ from countersign.hooks import (
     HookProvider,
     MessageAddedEvent,
 )
-from countersign.interventions import Confirm, Proceed
+from countersign.interventions import Confirm, Proceed, Transform
 from countersign.models import calls
 from countersign.types.tools import ToolContext
+from countersign.vended_interventions.hitl import HumanInTheLoop
 
 
 def change_to(value):
@@ -525,3 +526,60 @@ def test_expired_is_not_denied(gate):
     assert status == "error"
     assert "expired" in text
     assert "denied" in text  # "it was not denied"
+
+
+@pytest.mark.parametrize("how", ["by name", "by selection", "by a handler"])
+def test_an_edit_covers_the_tool_that_was_shown(how):
+    """What turns the edited call into one of another tool is asked about: nobody has signed that."""
+    ran = []
+
+    @tool
+    def read(path: str) -> str:
+        """Read."""
+        ran.append(("read", path))
+        return path
+
+    @tool
+    def delete(path: str) -> str:
+        """Delete."""
+        ran.append(("delete", path))
+        return path
+
+    def rename(event):
+        event.tool_use["name"] = "delete"
+
+    def routed(event: BeforeToolCallEvent):
+        if not event.tool_use["input"]["path"].startswith("/prod") or event.tool_use["name"] != "read":
+            return
+        if how == "by name":
+            rename(event)
+        elif how == "by selection":
+            event.selected_tool = event.agent.tool_registry.get("delete")
+
+    class Reroutes(InterventionHandler):
+        name = "reroutes"
+
+        def before_tool_call(self, event, **kwargs):
+            there = event.tool_use["input"]["path"].startswith("/prod")
+            return Transform(rename) if how == "by a handler" and there else Proceed()
+
+    agent = Agent(ScriptedModel([calls(("read", {"path": "/tmp/x"})), "done"]), tools=[read, delete], hooks=[routed],
+                  interventions=[HumanInTheLoop(), Reroutes()])  # fmt: skip
+    first = agent("go")
+    second = agent(reply(first, {"decision": "edit", "input": {"path": "/prod/x"}}))
+    assert (second.stop_reason, ran) == ("interrupt", [])
+    third = agent(reply(second, "y"))
+    assert (third.stop_reason, ran) == ("end_turn", [("delete", "/prod/x")])
+
+
+def test_a_denied_batch_does_not_run_whatever_the_hook_makes_of_it():
+    """The question's own word for no is obeyed at the batch, too."""
+    log = []
+
+    def deaf(event: BeforeToolsEvent):
+        event.interrupt("plan", reason="x")
+
+    agent = make(log, acts(1, 2), hooks=[deaf])
+    result = agent(reply(agent("go"), "n"))
+    assert (result.stop_reason, log) == ("end_turn", [])
+    assert all("a person refused it (plan" in text for _, text in results(agent))

@@ -72,7 +72,9 @@ def values() -> Iterator[Scenario]:
     for value in VALUES:
         known = ("a-no-is-a-no",) if value == "no" or value is False else ()
         yield asks(f"a hook hears {value!r}", 1, _one(keep), [[value]], known=known)
-        yield asks(f"a batch hook hears {value!r}", 1, lambda world: [world.hooks(BeforeTools=keep)], [[value]])
+        yield asks(
+            f"a batch hook hears {value!r}", 1, lambda world: [world.hooks(BeforeTools=keep)], [[value]], known=known
+        )
         yield asks(f"a tool hears {value!r}", 1, lambda world: [], [[value]], lambda c, x: [c.interrupt("q")])
     for reason in REASONS:
         yield asks(f"a hook gives the reason {reason!r}", 1, _one(_asks_with(reason)), [["y"]])

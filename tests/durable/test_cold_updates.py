@@ -5,6 +5,7 @@ import asyncio
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client
 from temporalio.worker import Replayer
+from tests.durable.test_waiting import questions
 
 from countersign.agent_client import SessionHandle
 from countersign.workflows.intake import IntakeGuard
@@ -64,3 +65,31 @@ async def test_a_query_that_looks_ahead_does_not_spoil_the_history(lab, client):
     for task in asking:
         task.cancel()
     assert broken == []
+
+
+async def test_answers_to_what_a_query_has_shown_are_taken(lab, client):
+    """Clients answer each question as soon as a query shows it, by signal and by update, while workers are killed.
+
+    A query shows what a cycle has asked one workflow task before the session has its outcome. An answer to that is
+    one task early; it is looked at again when the cycle has ended, and no answer is lost.
+    """
+    worker = lab.worker()
+
+    async def life(number: int) -> None:
+        labels = [f"s{number}-{n}" for n in range(4)]
+        prompt = f"effects={lab.effects_file} " + " ".join(f"effect:{label}" for label in labels)
+        session = await lab.start(worker, "hitl", prompt, lifetime="open")
+        asked = await questions(session, 4)
+        send = session.respond if number % 2 else session.answer
+        await asyncio.gather(*(send((question.id, "y")) for question in asked))
+
+    async def kills() -> None:
+        for pause_s in (0.45, 0.5, 0.6):
+            await asyncio.sleep(pause_s)
+            await asyncio.to_thread(worker.restart)
+
+    await asyncio.gather(kills(), *(life(number) for number in range(8)))
+    async with asyncio.timeout(90):
+        while len(lab.effects()) < 32:
+            await asyncio.sleep(0.1)
+    assert len(set(lab.effects())) == len(lab.effects()) == 32

@@ -14,6 +14,7 @@ from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.service import RPCError
 from tests.crash.histories import failed_tasks, runs_of
 from tests.durable.test_intake import plain, signal
+from tests.durable.test_tool_crashes import until_effects
 from tests.durable.test_waiting import history, questions
 
 from countersign.agent_client.errors import SessionEndedError
@@ -140,6 +141,42 @@ async def test_an_invoke_that_waits_is_moved_to_the_next_run(lab, client):
     result = await session.invoke("loop:6")
     assert (result.stop_reason, result.state) == ("end_turn", {"models": 7})
     assert len(await runs_of(client, session.id)) > 1
+    await session.close()
+
+
+async def test_a_prompt_that_a_stop_takes_away_is_cancelled(lab, client):
+    """Its invoke does not return the result of the turn before it; more prompts than are kept are refused."""
+    worker = lab.worker()
+    session = await lab.start(worker, "free", f"effects={lab.effects_file} slow:a:3", lifetime="open")
+    await until_effects(lab, "a-began")
+    queued = asyncio.create_task(session.invoke("later"))
+    for number in range(25):
+        await session.prompt(f"prompt {number}")
+    with pytest.raises(AnswerRefused, match="20 prompts wait"):
+        await session.invoke("one more")
+    await session.stop()
+    result = await queued
+    assert (result.stop_reason, result.message) == ("cancelled", None)
+    refused = [line.detail["code"] for line in await session.audit() if line.event == "refused"]
+    assert refused.count("too_many_waiting") == 6
+    await session.close()
+
+
+async def test_an_answer_sent_again_is_told_what_is_open_now(lab, client):
+    """Hundreds of receipts are not kept with all the questions that were open then."""
+    worker = lab.worker()
+    prompt = f"effects={lab.effects_file} effect:a effect:b"
+    session = await lab.start(worker, "per-call", prompt, resume="all", lifetime="open", continue_after_events=10)
+    first, second = await questions(session, 2)
+    handle = client.get_workflow_handle(session.id)
+    once = await handle.execute_update("answer", [block(first.id, "y")], id="mine")
+    assert once["open"] == [second.id]
+    await session.answer((second.id, "y"))
+    await until_status(session, "idle")
+    await session.invoke("more")  # in the same run the server itself would give the same answer
+    assert len(await runs_of(client, session.id)) > 1
+    again = await handle.execute_update("answer", [block(first.id, "y")], id="mine")
+    assert again == {**once, "open": []}
     await session.close()
 
 

@@ -117,5 +117,17 @@ def test_what_can_not_fit_says_so():
     """The conversation is not cut; the session then stays in its run."""
     state = heavy()
     state.extend([{"role": "user", "content": [{"text": "z" * 200_000}]}])
+    before = state.model_dump_json()
     assert not state.shed(100_000)
-    assert state.conversation()[-1]["content"][0]["text"] == "z" * 200_000
+    assert state.model_dump_json() == before  # in vain, nothing is given away
+
+
+def test_few_updates_are_remembered_whole():
+    """A session of many turns does not hold the result of each of them."""
+    state = SessionState(session_id="s", agent="a")
+    for n in range(50):
+        result = {"stop_reason": "end_turn", "turn": n, "message": "x" * 1_000}
+        state.remember(f"u{n}", RememberedUpdate(digest=f"d{n}", result=result))
+    whole = [key for key, known in state.updates.items() if "message" in known.result]
+    assert (whole[0], len(whole), len(state.updates)) == ("u30", 20, 50)
+    assert state.updates["u0"].result == {"moved": True, "turn": 0}
