@@ -26,9 +26,11 @@ class Crossing(Driven):
     def __init__(self, agent, **options):
         super().__init__(agent, **options)
         original = self.session.finish_cycle
-        self.session.finish_cycle = lambda outcome, now: original(
-            CycleOutcome.model_validate_json(outcome.model_dump_json()), now
-        )
+
+        def finish(outcome, now):
+            original(CycleOutcome.model_validate_json(outcome.model_dump_json()), now)
+
+        self.session.finish_cycle = finish
 
 
 def ended(*hooks, script=lambda scene: "said"):
@@ -88,7 +90,7 @@ def test_spoiling_the_message_with_the_results():
     """Each call still has a result, and none says that the call has not run."""
 
     def spoil(event: AfterInvocationEvent):
-        event.agent.messages[2]["content"] = "gone"
+        dict.update(event.agent.messages[2], content="gone")
 
     def note(event: AfterToolCallEvent):
         pass

@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 from countersign import Agent, ScriptedModel, ToolContext, durable, step, tool
-from countersign.hooks import BeforeModelCallEvent, BeforeToolCallEvent, BeforeToolsEvent
+from countersign.hooks import AfterInvocationEvent, BeforeModelCallEvent, BeforeToolCallEvent, BeforeToolsEvent
 from countersign.models import Scene, calls
 from countersign.vended_interventions.hitl import HumanInTheLoop
 
@@ -126,3 +126,15 @@ def faulty() -> Agent:
 def loop() -> Agent:
     """Many cycles without a question."""
     return Agent(model=ScriptedModel(looping), tools=[note])
+
+
+def once_more(event: AfterInvocationEvent) -> None:
+    """Go on once in each turn."""
+    if event.agent.messages[-2]["content"][0]["text"] != "once more":
+        event.resume = "once more"
+
+
+@durable("going-on")
+def going_on() -> Agent:
+    """Repeats what it is told."""
+    return Agent(ScriptedModel(lambda scene: scene.prompt), hooks=[once_more])

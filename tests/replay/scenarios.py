@@ -1,4 +1,7 @@
-"""What is recorded: short sessions that together take every path of the workflows."""
+"""What is recorded: short sessions that together take the paths of the workflows that a plain one has.
+
+Not here: external storage, encryption, tools on queues of their own; tests/crash and tests/payloads replay those.
+"""
 
 import asyncio
 import contextlib
@@ -68,6 +71,25 @@ async def _stopped(client: AgentClient, session_id: str) -> None:
     await session.result()
 
 
+async def _stopped_at_work(client: AgentClient, session_id: str) -> None:
+    """Stopped while a tool runs: the cycle is told, and ends."""
+    session = await client.start("free", "note:a linger:3", session_id=session_id)
+    cycle = client.temporal.get_workflow_handle(f"{session_id}/cycle-1")
+    async with asyncio.timeout(60):
+        while await _running(cycle) != ["linger"]:
+            await asyncio.sleep(0.05)
+    await session.stop()
+    await session.result()
+
+
+async def _going_on(client: AgentClient, session_id: str) -> None:
+    """A hook that goes on by itself, and an `invoke` that waits for the end of that."""
+    session = await client.start("going-on", "hello", session_id=session_id, lifetime="open")
+    await session.invoke("hello again")
+    await session.close()
+    await session.result()
+
+
 async def _faulty(client: AgentClient, session_id: str) -> None:
     """A turn that fails."""
     session = await client.start("faulty", "note:a", session_id=session_id)
@@ -121,6 +143,8 @@ SCENARIOS: dict[str, Scenario] = {
     "open": _open,
     "expired": _expired,
     "stopped": _stopped,
+    "stopped-at-work": _stopped_at_work,
+    "going-on": _going_on,
     "faulty": _faulty,
     "recovered": _recovered,
     "continued": _continued,

@@ -9,6 +9,8 @@ from countersign.agent_client.replay_histories import read_history
 from countersign.agent_client.replaying import Rehearsal
 
 FILES = sorted(HISTORIES.glob("*/*.json"))
+EARLIER = sorted((HISTORIES.parent / "earlier").glob("*.json"))
+"""From before a patch, of a version that was never released."""
 
 
 @pytest.fixture(scope="module")
@@ -25,7 +27,7 @@ def test_every_version_is_recorded():
     assert {f"{name}-cycle-1" for name in SCENARIOS} <= present
 
 
-@pytest.mark.parametrize("file", FILES, ids=lambda file: f"{file.parent.name}/{file.stem}")
+@pytest.mark.parametrize("file", [*FILES, *EARLIER], ids=lambda file: f"{file.parent.name}/{file.stem}")
 async def test_a_recorded_history_replays(rehearsal, file):
     """Sessions and cycles that began under older code go on under this one."""
     replayed = await rehearsal.replay(read_history(file))
