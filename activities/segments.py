@@ -25,7 +25,10 @@ Converter = Callable[[], DataConverter]
 """Makes the data converter of the activity that is being run."""
 
 CACHE_BYTES = 64_000_000
-"""What a process remembers of what it has read and written, as JSON, if nobody says."""
+"""What a process remembers of what it has read and written, if nobody says."""
+
+MESSAGE_BYTES = 1_500
+"""What a message weighs in memory beside its text, about."""
 
 
 LARGE_BYTES = 1_000_000
@@ -115,8 +118,9 @@ class Segments:
 
     def _remember(self, reference: str, content: list[Message], size: int) -> None:
         if reference not in self._cached:
-            self._cached[reference] = (content, size)
-            self._bytes += size
+            weight = size + MESSAGE_BYTES * len(content)
+            self._cached[reference] = (content, weight)
+            self._bytes += weight
         while self._bytes > self._cache_bytes:
             _, (_, gone) = self._cached.popitem(last=False)
             self._bytes -= gone

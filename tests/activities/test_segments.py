@@ -52,7 +52,7 @@ async def test_what_was_written_or_read_is_not_read_again(store):
 
 async def test_memory_is_bounded(store):
     """What is forgotten is read from storage again."""
-    segments, converter = Segments(cache_bytes=SEGMENT_BYTES + 1_000), store.converter
+    segments, converter = Segments(cache_bytes=SEGMENT_BYTES + 5_000), store.converter
     [first] = await stored(segments, [HEAVY], converter)
     [second] = await stored(segments, [[user_message("w" * SEGMENT_BYTES)]], converter)
     assert len(await segments.messages([first.segment, second.segment], converter)) == 3
