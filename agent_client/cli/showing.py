@@ -2,10 +2,10 @@
 
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from countersign.agent_client.cli.audit import audit_line
-from countersign.agent_client.cli.event_text import call_waits
+from countersign.agent_client.cli.event_text import call_runs, call_waits
 from countersign.agent_client.cli.looking import Short, print_questions, print_short_cards, warn_of_short
 from countersign.agent_client.cli.messages import Transcript
 from countersign.agent_client.cli.options import Address, AsJson, Namespace, Profile, Session
@@ -16,10 +16,12 @@ from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
     from countersign.agent_client.client import AgentClient
-    from countersign.agent_client.listing import SessionSummary
-    from countersign.agent_client.waiting_calls import WaitingCall
+    from countersign.agent_client.waiting_calls import PendingCall, WaitingCall
     from countersign.agent_core.messages import Message
     from countersign.agent_core.wire import AuditEntry, Question
+
+Calls: TypeAlias = "tuple[list[PendingCall], list[WaitingCall]]"
+"""Calls that run or wait, and those of them that wait on a queue of their own."""
 
 _AUDIT_LINES = 20
 _HEAD_WIDTH = 14
@@ -33,7 +35,7 @@ class _Full:
     questions: "list[Question]" = field(default_factory=list)
     transcript: "list[Message]" = field(default_factory=list)
     audit: "list[AuditEntry]" = field(default_factory=list)
-    waiting_calls: "list[WaitingCall]" = field(default_factory=list)
+    calls: "Calls" = field(default_factory=lambda: ([], []))
 
 
 def show(
@@ -43,7 +45,7 @@ def show(
     namespace: Namespace = None,
     profile: Profile = None,
 ) -> None:
-    """Show a session: status, conversation, audit trail, questions.
+    """Show a session: status, calls that run, conversation, audit trail, questions.
 
     A session that has ended can be shown too. Without a worker, status and questions come in a short form.
     Long texts and results are cut, and only the last 20 lines of the audit trail are shown; --json has all.
@@ -56,14 +58,14 @@ def show(
         try:
             transcript = [message async for message in handle.transcript()]
             status, questions, audit = await handle.status(), await handle.interrupts(), await handle.audit()
-            return _Full(status, questions, transcript, audit, await handle.waiting_calls())
+            return _Full(status, questions, transcript, audit, await handle.calls())
         except NoWorkerError as error:
-            return Short(await handle.summary(), str(error))
+            return Short(await handle.summary(), str(error), await handle.calls())
 
     found = run(Connection(address, namespace, profile), as_json, work)
     if isinstance(found, Short):
         warn_of_short(found, as_json)
-        _print_short(found.summary, as_json)
+        _print_short(found, as_json)
     elif as_json:
         print_json(
             {
@@ -71,14 +73,15 @@ def show(
                 "interrupts": [question.model_dump(mode="json") for question in found.questions],
                 "transcript": found.transcript,
                 "audit": [entry.model_dump(mode="json") for entry in found.audit],
-                "waiting_calls": [call.as_json() for call in found.waiting_calls],
+                **_calls_as_json(found.calls),
             }
         )
     else:
         _print_full(session, found)
 
 
-def _print_short(summary: "SessionSummary", as_json: bool) -> None:
+def _print_short(found: Short, as_json: bool) -> None:
+    summary = found.summary
     if as_json:
         print_json(
             {
@@ -86,6 +89,7 @@ def _print_short(summary: "SessionSummary", as_json: bool) -> None:
                 "interrupts": summary.questions,
                 "transcript": None,
                 "audit": None,
+                **_calls_as_json(found.calls),
                 "short": True,
             }
         )
@@ -98,6 +102,7 @@ def _print_short(summary: "SessionSummary", as_json: bool) -> None:
     if summary.ended_at is not None:
         _print_head("ended", moment(summary.ended_at.isoformat(), now))
     else:
+        _print_calls(found.calls, now)
         print()
         print_short_cards(summary)
 
@@ -106,8 +111,7 @@ def _print_full(session: str, found: _Full) -> None:
     print(f"session {styled(visible(session), 'bold')}")
     for name, text in _head(found.status):
         _print_head(name, text)
-    for call in found.waiting_calls:
-        print(f"  {call_waits(call.as_json(), datetime.now(UTC))}")
+    _print_calls(found.calls, datetime.now(UTC))
     print("\nconversation")
     transcript = Transcript()
     for message in found.transcript:
@@ -118,6 +122,21 @@ def _print_full(session: str, found: _Full) -> None:
             print(audit_line(entry))
     print()
     print_questions(session, found.questions)
+
+
+def _calls_as_json(calls: Calls) -> dict[str, Any]:
+    return {
+        name: [call.as_json() for call in some] for name, some in zip(("calls", "waiting_calls"), calls, strict=True)
+    }
+
+
+def _print_calls(calls: Calls, now: datetime) -> None:
+    told_below = {(waiting.tool, waiting.since) for waiting in calls[1]}
+    for call in calls[0]:
+        if (call.name, call.since) not in told_below:
+            print(f"  {call_runs(call.as_json(), now)}")
+    for waiting in calls[1]:
+        print(f"  {call_waits(waiting.as_json(), now)}")
 
 
 def _print_head(name: str, text: str) -> None:

@@ -4,11 +4,14 @@ import asyncio
 import json
 
 import pytest
+from temporalio.api.enums.v1 import PendingActivityState
 from tests.client.test_sessions import SOON
 
 from countersign.agent_client import SessionNotFoundError
 from countersign.agent_client.stopping import _since_stop
 from countersign.agent_core.wire import AuditEntry
+
+STARTED = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
 
 
 async def test_a_stop_withdraws_questions_and_leaves_an_open_session_idle(served, shell):
@@ -89,10 +92,22 @@ async def until_tool_runs(client, session):
     await session.trouble_at_start(client.task_queue)
     async with asyncio.timeout(30):
         while not any(
-            activity.activity_type.name == "hold"
+            activity.activity_type.name == "hold" and activity.state == STARTED
             for activity in (await cycle.describe()).raw_description.pending_activities
         ):
             await asyncio.sleep(0.05)
+
+
+async def test_show_names_the_tool_that_runs_and_since_when(served, shell, tmp_path):
+    """An operator sees it before they terminate; once it has ended, nothing runs."""
+    session = await served.start("asker", f"hold {tmp_path / 'go'}")
+    await until_tool_runs(served, session)
+    (call,) = json.loads((await shell("show", session.id, "--json")).stdout)["calls"]
+    assert (call["kind"], call["tool"], call["state"], call["attempt"]) == ("tool", "hold", "running", 1)
+    assert "hold runs since 2" in (await shell("show", session.id)).stdout
+    (tmp_path / "go").touch()
+    await session.result()
+    assert json.loads((await shell("show", session.id, "--json")).stdout)["calls"] == []
 
 
 async def until_stop_is_noted(session):
