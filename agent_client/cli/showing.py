@@ -125,9 +125,8 @@ def _print_full(session: str, found: _Full) -> None:
 
 
 def _calls_as_json(calls: Calls) -> dict[str, Any]:
-    return {
-        name: [call.as_json() for call in some] for name, some in zip(("calls", "waiting_calls"), calls, strict=True)
-    }
+    every, elsewhere = calls
+    return {"calls": [call.as_json() for call in every], "waiting_calls": [call.as_json() for call in elsewhere]}
 
 
 def _print_calls(calls: Calls, now: datetime) -> None:
