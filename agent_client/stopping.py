@@ -8,9 +8,9 @@ from countersign.agent_client.errors import NoWorkerError, SessionEndedError
 from countersign.agent_client.listing import ENDED_STATUSES, SessionSummary
 from countersign.agent_client.reading import SessionReader
 from countersign.agent_client.settling import settled
-from countersign.agent_client.unknown_outcomes import known_of_call, tools_of
 from countersign.agent_client.waiting_calls import PendingCall, WaitingCall
 from countersign.agent_core.json_values import JsonObject
+from countersign.agent_core.unknown_outcomes import known_of_call, tools_of
 from countersign.agent_core.wire import AuditEntry
 
 Send: TypeAlias = Callable[[], Awaitable[None]]
