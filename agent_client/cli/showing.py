@@ -16,6 +16,7 @@ from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
     from countersign.agent_client.client import AgentClient
+    from countersign.agent_client.ending import Termination
     from countersign.agent_client.waiting_calls import PendingCall, WaitingCall
     from countersign.agent_core.messages import Message
     from countersign.agent_core.wire import AuditEntry, Question
@@ -36,6 +37,7 @@ class _Full:
     transcript: "list[Message]" = field(default_factory=list)
     audit: "list[AuditEntry]" = field(default_factory=list)
     calls: "Calls" = field(default_factory=lambda: ([], []))
+    termination: "Termination | None" = None
 
 
 def show(
@@ -50,19 +52,7 @@ def show(
     A session that has ended can be shown too. Without a worker, status and questions come in a short form.
     Long texts and results are cut, and only the last 20 lines of the audit trail are shown; --json has all.
     """
-
-    async def work(client: "AgentClient") -> "_Full | Short":
-        from countersign.agent_client.errors import NoWorkerError
-
-        handle = client.session(session)
-        try:
-            transcript = [message async for message in handle.transcript()]
-            status, questions, audit = await handle.status(), await handle.interrupts(), await handle.audit()
-            return _Full(status, questions, transcript, audit, await handle.calls())
-        except NoWorkerError as error:
-            return Short(await handle.summary(), str(error), await handle.calls())
-
-    found = run(Connection(address, namespace, profile), as_json, work)
+    found = run(Connection(address, namespace, profile), as_json, lambda client: _found(client, session))
     if isinstance(found, Short):
         warn_of_short(found, as_json)
         _print_short(found, as_json)
@@ -74,10 +64,28 @@ def show(
                 "transcript": found.transcript,
                 "audit": [entry.model_dump(mode="json") for entry in found.audit],
                 **_calls_as_json(found.calls),
+                "terminated": found.termination.as_json() if found.termination else None,
             }
         )
     else:
         _print_full(session, found)
+
+
+async def _found(client: "AgentClient", session: str) -> "_Full | Short":
+    """What there is to show."""
+    from countersign.agent_client.ending import termination_of
+    from countersign.agent_client.errors import NoWorkerError
+
+    handle = client.session(session)
+    try:
+        transcript = [message async for message in handle.transcript()]
+        status, questions, audit = await handle.status(), await handle.interrupts(), await handle.audit()
+        ended = await termination_of(client.temporal, session) if status["ended"] == "terminated" else None
+        return _Full(status, questions, transcript, audit, await handle.calls(), ended)
+    except NoWorkerError as error:
+        summary = await handle.summary()
+        ended = await termination_of(client.temporal, session) if summary.status == "terminated" else None
+        return Short(summary, str(error), await handle.calls(), ended)
 
 
 def _print_short(found: Short, as_json: bool) -> None:
@@ -90,6 +98,7 @@ def _print_short(found: Short, as_json: bool) -> None:
                 "transcript": None,
                 "audit": None,
                 **_calls_as_json(found.calls),
+                "terminated": found.termination.as_json() if found.termination else None,
                 "short": True,
             }
         )
@@ -101,6 +110,7 @@ def _print_short(found: Short, as_json: bool) -> None:
     _print_head("started", moment(summary.started_at.isoformat(), now))
     if summary.ended_at is not None:
         _print_head("ended", moment(summary.ended_at.isoformat(), now))
+        _print_termination(found.termination, now)
     else:
         _print_calls(found.calls, now)
         print()
@@ -111,6 +121,7 @@ def _print_full(session: str, found: _Full) -> None:
     print(f"session {styled(visible(session), 'bold')}")
     for name, text in _head(found.status):
         _print_head(name, text)
+    _print_termination(found.termination, datetime.now(UTC))
     _print_calls(found.calls, datetime.now(UTC))
     print("\nconversation")
     transcript = Transcript()
@@ -122,6 +133,13 @@ def _print_full(session: str, found: _Full) -> None:
             print(audit_line(entry))
     print()
     print_questions(session, found.questions)
+
+
+def _print_termination(termination: "Termination | None", now: datetime) -> None:
+    if termination is not None:
+        told = termination.as_json()
+        _print_head("terminated", f"{moment(told['at'], now)} by {visible(told['by'])}")
+        _print_head("reason", visible(told["reason"] or "none given"))
 
 
 def _calls_as_json(calls: Calls) -> dict[str, Any]:

@@ -189,6 +189,16 @@ async def test_terminate_is_the_last_resort_and_keeps_its_reason(served, shell):
     assert [item["id"] for item in told["withdrawn"]] == [question.id]
     last = (await served.temporal.get_workflow_handle(session.id).fetch_history()).events[-1]
     assert last.workflow_execution_terminated_event_attributes.reason == "it hangs"
+    shown = (await shell("show", session.id)).stdout
+    assert "\n  terminated     20" in shown and "\n  reason         it hangs\n" in shown
+    assert json.loads((await shell("show", session.id, "--json")).stdout)["terminated"]["reason"] == "it hangs"
+
+
+async def test_without_a_worker_a_terminated_session_shows_its_reason_too(unserved, shell):
+    """The server knows it."""
+    session = await unserved.start("asker", "delete a")
+    await session.terminate("not needed")
+    assert "\n  reason         not needed\n" in (await shell("show", session.id)).stdout
 
 
 async def test_only_sessions_are_terminated(served):
