@@ -103,8 +103,8 @@ class SessionHandle(SessionAnswers):
             close: True to end an open session too.
             tell: Called with the tool calls that wait for a worker of their own queue, if any do: the stop takes
                 effect when one has run them, or when they have waited long enough.
-            tell_running: Called with the other tool calls that hold up the stop, if any do: it takes effect when
-                they have ended.
+            tell_running: Called with the other calls, of the model too, that hold up the stop, if any do: it takes
+                effect when they have ended.
 
         Returns:
             What happened; a session that has ended or stands idle is left as it is.

@@ -66,7 +66,7 @@ async def stopped(
         stop: Sends the stop.
         close: Ends the session; None to leave an open one open.
         tell: Gets the calls that hold up the stop because they wait for a worker of their own queue, if any do.
-        tell_running: Gets the other calls of tools that hold it up, if there are any.
+        tell_running: Gets the other calls, of the model too, that hold it up, if there are any.
     """
     before = await reader.summary()
     if before.ended:
@@ -105,7 +105,7 @@ async def _tell(
         return
     every, elsewhere = await reader.calls()
     told = {(call.tool, call.since) for call in elsewhere}
-    others = [call for call in every if call.kind == "tool" and (call.name, call.since) not in told]
+    others = [call for call in every if (call.name, call.since) not in told]
     if tell_running is not None and others:
         tell_running(others)
     if tell is not None and elsewhere:
