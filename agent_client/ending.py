@@ -1,16 +1,18 @@
-"""Waiting for a session's end, over any time and any number of lost connections."""
+"""A session's end: waited for, over any time and any number of lost connections; and who ended it before its time."""
 
 import asyncio
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from temporalio.client import Client, WorkflowFailureError
+from temporalio.client import Client, WorkflowFailureError, WorkflowHistoryEventFilterType
 from temporalio.exceptions import ApplicationError, CancelledError, TemporalError, TerminatedError
 
 from countersign.agent_client.errors import AgentRunError, ClientError, SessionEndedError
 from countersign.agent_client.sending import backoff_s, uncancelled
 from countersign.agent_client.translation import is_transient, translated
-from countersign.agent_core.wire import SessionResult
+from countersign.agent_core.json_values import JsonObject
+from countersign.agent_core.wire import SessionResult, timestamp
 
 _LONG_POLL_S = 15.0
 """An attempt that lasted longer was connected for a while: an outage is counted anew after it."""
@@ -56,3 +58,45 @@ def _ended(session_id: str, cause: Any) -> ClientError:
     if isinstance(cause, TerminatedError):
         return SessionEndedError(session_id, "terminated")
     return AgentRunError(session_id, type(cause).__name__, str(cause))
+
+
+@dataclass(frozen=True)
+class Termination:
+    """That a session was ended from outside.
+
+    Attributes:
+        at: When.
+        by: The process that asked for it, like "1234@host".
+        reason: What was given as one; "" if nothing was.
+    """
+
+    at: datetime
+    by: str
+    reason: str
+
+    def as_json(self) -> JsonObject:
+        """As plain JSON, the time as on the wire."""
+        return {"at": timestamp(self.at), "by": self.by, "reason": self.reason}
+
+
+async def termination_of(temporal: Client, session_id: str) -> Termination | None:
+    """How a session was terminated, from the last event of its history; None if it was not. Needs no worker.
+
+    Args:
+        temporal: Temporal's client.
+        session_id: A session that has ended.
+
+    Raises:
+        SessionNotFoundError: There is no such session.
+        ConnectionFailedError, AccessDeniedError: The server can't be asked.
+    """
+    handle = temporal.get_workflow_handle(session_id)
+    try:
+        events = handle.fetch_history_events(event_filter_type=WorkflowHistoryEventFilterType.CLOSE_EVENT)
+        async for event in events:
+            if event.HasField("workflow_execution_terminated_event_attributes"):
+                told = event.workflow_execution_terminated_event_attributes
+                return Termination(event.event_time.ToDatetime(UTC), told.identity, told.reason)
+    except TemporalError as error:
+        raise await translated(error, temporal, session_id) from error
+    return None

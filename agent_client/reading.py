@@ -16,7 +16,7 @@ from countersign.agent_client.listing import SessionSummary, summary_of
 from countersign.agent_client.sending import uncancelled
 from countersign.agent_client.shell import command
 from countersign.agent_client.translation import described, end_of, translated
-from countersign.agent_client.waiting_calls import WaitingCall, calls_that_wait
+from countersign.agent_client.waiting_calls import PendingCall, WaitingCall, session_calls
 from countersign.agent_client.workers import no_answer, no_worker, nobody_polls
 from countersign.agent_core.errors import AnswerRefused
 from countersign.agent_core.json_values import JsonObject
@@ -87,7 +87,11 @@ class SessionReader:
 
     async def waiting_calls(self) -> list[WaitingCall]:
         """Tool calls that no worker of their tool's own queue has taken yet; needs no worker."""
-        return await calls_that_wait(self._temporal, self.id)
+        return (await self.calls())[1]
+
+    async def calls(self) -> tuple[list[PendingCall], list[WaitingCall]]:
+        """Calls that run or wait, and those of them that wait on a queue of their own; needs no worker."""
+        return await session_calls(self._temporal, self.id)
 
     async def interrupts(self) -> list[Question]:
         """The open questions, oldest first; none if the session has ended, however it did."""

@@ -17,7 +17,7 @@ from countersign.agent_client.settling import Outcome, next_outcome, settled
 from countersign.agent_client.starting import checked, checked_prompt
 from countersign.agent_client.stopping import StopReport, stopped
 from countersign.agent_client.translation import described, translated
-from countersign.agent_client.waiting_calls import WaitingCall
+from countersign.agent_client.waiting_calls import PendingCall, WaitingCall
 from countersign.agent_core.wire import (
     CLOSE_UPDATE,
     INVOKE_UPDATE,
@@ -91,7 +91,11 @@ class SessionHandle(SessionAnswers):
                 raise
 
     async def stop_and_wait(
-        self, *, close: bool = False, tell: Callable[[list[WaitingCall]], None] | None = None
+        self,
+        *,
+        close: bool = False,
+        tell: Callable[[list[WaitingCall]], None] | None = None,
+        tell_running: Callable[[list[PendingCall]], None] | None = None,
     ) -> StopReport:
         """Stop the running turn gracefully, and wait until it has stopped.
 
@@ -99,6 +103,8 @@ class SessionHandle(SessionAnswers):
             close: True to end an open session too.
             tell: Called with the tool calls that wait for a worker of their own queue, if any do: the stop takes
                 effect when one has run them, or when they have waited long enough.
+            tell_running: Called with the other calls, of the model too, that hold up the stop, if any do: it takes
+                effect when they have ended.
 
         Returns:
             What happened; a session that has ended or stands idle is left as it is.
@@ -106,7 +112,7 @@ class SessionHandle(SessionAnswers):
         Raises:
             NoWorkerError: No worker runs; the stop is sent and takes effect when one does.
         """
-        return await stopped(self, self.stop, self.close if close else None, tell)
+        return await stopped(self, self.stop, self.close if close else None, tell, tell_running)
 
     async def terminate(self, reason: str) -> None:
         """End the session at once, as the last resort: nothing is withdrawn in order, running tools are abandoned.

@@ -1,6 +1,6 @@
 """Stopping a session: sent, waited for, and told what became of its questions and tools."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -8,8 +8,9 @@ from countersign.agent_client.errors import NoWorkerError, SessionEndedError
 from countersign.agent_client.listing import ENDED_STATUSES, SessionSummary
 from countersign.agent_client.reading import SessionReader
 from countersign.agent_client.settling import settled
-from countersign.agent_client.waiting_calls import WaitingCall
+from countersign.agent_client.waiting_calls import PendingCall, WaitingCall
 from countersign.agent_core.json_values import JsonObject
+from countersign.agent_core.unknown_outcomes import known_of_call, tools_of
 from countersign.agent_core.wire import AuditEntry
 
 Send: TypeAlias = Callable[[], Awaitable[None]]
@@ -25,10 +26,13 @@ class StopReport:
         status: What the session is now: "idle", "closed", …
         ended: How its workflow ended ("completed", "terminated", …); None if it takes further prompts.
         stop_reason: Of the turn; "cancelled" if the stop ended it.
-        withdrawn: The questions that are not asked any more: `{"id", "name"}`.
+        withdrawn: The questions that are not asked any more: `{"id", "name", "tools", "call"}`; `call` says of an
+            `unknown-outcome` whether its call "may have run" or "has not run", and is None for others.
         ran_on: Tools that were running and finished first, by name.
         never_started: Tools whose call waited for a worker of a queue of their own, and got none.
         unknown: Tools of which nobody knows whether they ran.
+        abandoned: Tools that ran when the session was terminated: they may go on, and nobody records it.
+        not_begun: Tools whose call no worker had begun just before it was terminated.
     """
 
     outcome: Literal["stopped", "idle", "ended"]
@@ -39,6 +43,8 @@ class StopReport:
     ran_on: list[str] = field(default_factory=list)
     never_started: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
+    abandoned: list[str] = field(default_factory=list)
+    not_begun: list[str] = field(default_factory=list)
 
 
 def _had_ended(summary: SessionSummary) -> StopReport:
@@ -47,7 +53,11 @@ def _had_ended(summary: SessionSummary) -> StopReport:
 
 
 async def stopped(
-    reader: SessionReader, stop: Send, close: Send | None, tell: Callable[[list[WaitingCall]], None] | None = None
+    reader: SessionReader,
+    stop: Send,
+    close: Send | None,
+    tell: Callable[[list[WaitingCall]], None] | None = None,
+    tell_running: Callable[[list[PendingCall]], None] | None = None,
 ) -> StopReport:
     """See `SessionHandle.stop_and_wait`.
 
@@ -56,16 +66,19 @@ async def stopped(
         stop: Sends the stop.
         close: Ends the session; None to leave an open one open.
         tell: Gets the calls that hold up the stop because they wait for a worker of their own queue, if any do.
+        tell_running: Gets the other calls, of the model too, that hold it up, if there are any.
     """
     before = await reader.summary()
     if before.ended:
         return _had_ended(before)
+    asked: list[JsonObject] = before.questions
     try:
-        busy = (await reader.status())["status"] in ("running", "waiting")
+        busy = (word := (await reader.status())["status"]) in ("running", "waiting")
+        if word == "waiting":  # a memo has not room for all of them
+            asked = [question.model_dump(mode="json") for question in await reader.interrupts()]
         if busy:
             await stop()
-            if tell is not None and (calls := await reader.waiting_calls()):
-                tell(calls)
+            await _tell(reader, tell, tell_running)
     except NoWorkerError as error:
         await stop()
         raise _later(error) from error
@@ -79,12 +92,28 @@ async def stopped(
         raise _later(error) from error
     if not busy:
         return StopReport("idle", status["status"], status["ended"], status["stop_reason"])
-    found = _since_stop(await reader.audit())
+    found = _since_stop(await reader.audit(), asked)
     return StopReport("stopped", status["status"], status["ended"], status["stop_reason"], **found)
 
 
+async def _tell(
+    reader: SessionReader,
+    tell: Callable[[list[WaitingCall]], None] | None,
+    tell_running: Callable[[list[PendingCall]], None] | None,
+) -> None:
+    if tell is None and tell_running is None:
+        return
+    every, elsewhere = await reader.calls()
+    told = {(call.tool, call.since) for call in elsewhere}
+    others = [call for call in every if (call.name, call.since) not in told]
+    if tell_running is not None and others:
+        tell_running(others)
+    if tell is not None and elsewhere:
+        tell(elsewhere)
+
+
 async def terminated(reader: SessionReader, terminate: Send) -> StopReport:
-    """End a session at once, unless it has ended; what it asked is told from its memo.
+    """End a session at once, unless it has ended; what it asked and ran is told from what the server knows of it.
 
     Args:
         reader: The session.
@@ -93,23 +122,42 @@ async def terminated(reader: SessionReader, terminate: Send) -> StopReport:
     before = await reader.summary()
     if before.ended:
         return _had_ended(before)
+    tools = [call for call in (await reader.calls())[0] if call.kind == "tool"]
     await terminate()
-    withdrawn = [{"id": card.get("id"), "name": card.get("name")} for card in before.questions]
-    return StopReport("stopped", "terminated", "terminated", None, withdrawn)
+    return StopReport(
+        "stopped",
+        "terminated",
+        "terminated",
+        None,
+        [_withdrawn(card.get("id"), card.get("name"), card) for card in before.questions],
+        abandoned=[call.name for call in tools if call.may_have_run],
+        not_begun=[call.name for call in tools if not call.may_have_run],
+    )
+
+
+def _withdrawn(question: Any, name: Any, asked: JsonObject) -> JsonObject:
+    """A question that is not asked any more, with what it was about, as far as that is known."""
+    return {"id": question, "name": name, "tools": tools_of(asked), "call": known_of_call(asked)}
 
 
 def _later(error: NoWorkerError) -> NoWorkerError:
     return NoWorkerError(f"{error}. The stop is sent and takes effect then")
 
 
-def _since_stop(audit: list[AuditEntry]) -> dict[str, list[Any]]:
-    """Questions that were withdrawn, and what became of tools, since the last stop; by field of the report."""
+def _since_stop(audit: list[AuditEntry], asked: Sequence[JsonObject] = ()) -> dict[str, list[Any]]:
+    """Questions that were withdrawn, and what became of tools, since the last stop; by field of the report.
+
+    Args:
+        audit: The audit trail.
+        asked: The questions that were open, as plain JSON, or their cards.
+    """
+    cards = {str(question.get("id")): question for question in asked}
     at = max((entry.at for entry in audit if entry.event == "stop"), default=None)
     since = [entry for entry in audit if at is not None and entry.at >= at]
     withdrawn = {
-        str(entry.detail.get("question")): {"id": entry.detail.get("question"), "name": entry.detail.get("name")}
+        str(name): _withdrawn(name, entry.detail.get("name"), cards.get(str(name), {}))
         for entry in since
-        if entry.event == "question_withdrawn"
+        if entry.event == "question_withdrawn" and (name := entry.detail.get("question"))
     }
     found: dict[str, list[Any]] = {"withdrawn": list(withdrawn.values())}
     for entry in since:

@@ -1,8 +1,9 @@
-"""Tool calls that wait for a worker of a task queue of their own, as the server knows them."""
+"""Calls of cycles that run or wait at the moment, as the server knows them. No worker is asked."""
 
 import asyncio
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from typing import Literal
 
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.api.workflow.v1 import PendingActivityInfo
@@ -12,12 +13,57 @@ from temporalio.service import RPCError
 from countersign.agent_client.listing import quoted
 from countersign.agent_client.translation import described
 from countersign.agent_core.json_values import JsonObject
-from countersign.agent_core.wire import CYCLE_WORKFLOW, timestamp
+from countersign.agent_core.wire import CYCLE_WORKFLOW, MODEL_ACTIVITY, STEP_ACTIVITY, timestamp
 
 MOST_CYCLES = 100
 """Running cycles that are looked at; of more, the newest are."""
 
 _AT_ONCE = 20
+
+_KINDS: "dict[str, Literal['model', 'step']]" = {MODEL_ACTIVITY: "model", STEP_ACTIVITY: "step"}
+
+_WITH_A_WORKER = (
+    PendingActivityState.PENDING_ACTIVITY_STATE_STARTED,
+    PendingActivityState.PENDING_ACTIVITY_STATE_CANCEL_REQUESTED,
+)
+
+
+@dataclass(frozen=True)
+class PendingCall:
+    """A call that a cycle waits for.
+
+    Attributes:
+        kind: "tool", or a "model" or "step" of the agent.
+        name: Of the tool; else of the activity.
+        state: "running" in a worker's hands; "waiting" for a worker, or for its next attempt.
+        since: Since when it is that.
+        attempt: Which one runs or comes next, from 1.
+        task_queue: Where its workers are.
+        until: When a person is asked if no worker takes it; None if it waits for ever.
+    """
+
+    kind: Literal["tool", "model", "step"]
+    name: str
+    state: Literal["running", "waiting"]
+    since: datetime
+    attempt: int
+    task_queue: str
+    until: datetime | None = None
+
+    @property
+    def may_have_run(self) -> bool:
+        """False if no worker has ever taken it."""
+        return self.state == "running" or self.attempt > 1
+
+    def as_json(self) -> JsonObject:
+        """As plain JSON, times as on the wire."""
+        return {
+            "kind": self.kind,
+            "tool": self.name if self.kind == "tool" else None,
+            "state": self.state,
+            "since": timestamp(self.since),
+            "attempt": self.attempt,
+        }
 
 
 @dataclass(frozen=True)
@@ -57,12 +103,12 @@ async def waiting_calls(temporal: Client, task_queue: str) -> list[WaitingCall]:
     found: list[WaitingCall] = []
     for begin in range(0, len(names), _AT_ONCE):
         for calls in await asyncio.gather(*(_of(temporal, name) for name in names[begin : begin + _AT_ONCE])):
-            found += [call for call in calls if call.task_queue not in ("", task_queue)]
+            found += _elsewhere(calls, task_queue)
     return sorted(found, key=lambda call: call.since)
 
 
-async def calls_that_wait(temporal: Client, session_id: str) -> list[WaitingCall]:
-    """Calls of one session that wait on queues of their own.
+async def session_calls(temporal: Client, session_id: str) -> tuple[list[PendingCall], list[WaitingCall]]:
+    """Calls of one session that run or wait, the oldest first; and those of them that wait on queues of their own.
 
     Raises:
         SessionNotFoundError: If there is no such session.
@@ -75,22 +121,36 @@ async def calls_that_wait(temporal: Client, session_id: str) -> list[WaitingCall
         if child.workflow_type_name == CYCLE_WORKFLOW
     ]
     found = [call for calls in [await _of(temporal, cycle) for cycle in cycles] for call in calls]
-    return [call for call in found if call.task_queue not in ("", session.task_queue)]
+    return sorted(found, key=lambda call: call.since), _elsewhere(found, session.task_queue)
 
 
-async def _of(temporal: Client, cycle: str) -> list[WaitingCall]:
+def _elsewhere(calls: list[PendingCall], task_queue: str) -> list[WaitingCall]:
+    """Those that wait for a worker of another queue than the agents' own."""
+    return [
+        WaitingCall(call.name, call.task_queue, call.since, call.until)
+        for call in calls
+        if call.state == "waiting" and call.task_queue not in ("", task_queue)
+    ]
+
+
+async def _of(temporal: Client, cycle: str) -> list[PendingCall]:
     try:
         seen = await temporal.get_workflow_handle(cycle).describe()
     except RPCError:
         return []  # it has ended meanwhile
-    return [
-        _waiting(pending)
-        for pending in seen.raw_description.pending_activities
-        if pending.state == PendingActivityState.PENDING_ACTIVITY_STATE_SCHEDULED
-    ]
+    return [_call(pending) for pending in seen.raw_description.pending_activities]
 
 
-def _waiting(pending: PendingActivityInfo) -> WaitingCall:
-    since, options = pending.scheduled_time.ToDatetime(UTC), pending.activity_options
+def _call(pending: PendingActivityInfo) -> PendingCall:
+    name, options, runs = pending.activity_type.name, pending.activity_options, pending.state in _WITH_A_WORKER
+    since = (pending.last_started_time if runs else pending.scheduled_time).ToDatetime(UTC)
     wait = options.schedule_to_start_timeout.ToTimedelta()
-    return WaitingCall(pending.activity_type.name, options.task_queue.name, since, since + wait if wait else None)
+    return PendingCall(
+        _KINDS.get(name, "tool"),
+        name,
+        "running" if runs else "waiting",
+        since,
+        max(1, pending.attempt),
+        options.task_queue.name,
+        since + wait if wait and not runs else None,
+    )

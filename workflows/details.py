@@ -13,6 +13,7 @@ from countersign.agent_core.cycle.managing import CONVERSATION_REDUCED, CONVERSA
 from countersign.agent_core.json_values import canonical_json
 from countersign.agent_core.messages import Message
 from countersign.agent_core.session import Session, views
+from countersign.agent_core.unknown_outcomes import ANSWER_WORDS, CALL_WORDS, RECORDED, Known, known_of_call
 from countersign.agent_core.visible import visible
 from countersign.agent_core.wire import CycleInput, CycleOutcome, Question
 from countersign.workflows.markdown import code, code_block, plain, pretty
@@ -82,10 +83,11 @@ def _body(question: Question, most_chars: int, most_calls: int) -> tuple[list[st
     """What will run and why, and whether that is all of it."""
     lines: list[str] = []
     complete = len(question.calls) <= most_calls
+    does = CALL_WORDS[_known(question)].capitalize()
     for call in question.calls[:most_calls]:
         block, whole = _block(call.input, most_chars)
         complete = complete and whole
-        lines += ["", f"Will run {code(_cut(call.tool, NAME_CHARS))} with", "", *block]
+        lines += ["", f"{does} {code(_cut(call.tool, NAME_CHARS))} with", "", *block]
     if len(question.calls) > most_calls:
         lines += ["", f"and {len(question.calls) - most_calls} more"]
     if question.reason is not None and [call.input for call in question.calls] != [question.reason]:
@@ -101,6 +103,11 @@ def _ways_to_answer(session_id: str, question: Question, namespace: str, complet
         all_of_it = _command(namespace, "interrupts", session_id)
         return ["**There is more than fits here.** Read all of it in a shell before you answer:", "", f"- {all_of_it}"]
     bound = ["--digest", question.digest[:DIGEST_DIGITS]]
+    if (known := _known(question)) is not None:
+        respond = [namespace, "respond", session_id, question.id]
+        sent = {"retry": ["retry"], "skip": ["skip"], "record a result": [RECORDED, "--json-value"]}
+        ways = [(words, _command(*respond, *sent[name], *bound)) for name, words in ANSWER_WORDS[known].items()]
+        return ["Answer in a shell:", "", *(f"- {words}: {command}" for words, command in ways)]
     verdicts = [verdict for verdict in ("approve", "deny") if verdict in question.answers]
     commands = [_command(namespace, verdict, session_id, question.id, *bound) for verdict in verdicts]
     if not commands:
@@ -108,6 +115,10 @@ def _ways_to_answer(session_id: str, question: Question, namespace: str, complet
         shown = values[:SHOWN_ANSWERS] or ["VALUE"]
         commands = [_command(namespace, "respond", session_id, question.id, value, *bound) for value in shown]
     return ["Answer in a shell:", "", *(f"- {command}" for command in commands)]
+
+
+def _known(question: Question) -> Known | None:
+    return known_of_call({"name": question.name, "answers": question.answers, "reason": question.reason})
 
 
 def _status_lines(session: Session) -> list[str]:

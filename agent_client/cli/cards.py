@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from countersign.agent_client.cli.terminal import shortened, styled, visible_json, visible_lines
 from countersign.agent_client.moments import moment
 from countersign.agent_client.shell import command
+from countersign.agent_core.unknown_outcomes import ANSWER_WORDS, CALL_WORDS, RECORDED, Known, known_of_call
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
@@ -46,8 +47,9 @@ def inline_card(question: "Question", now: datetime, width: int) -> str:
 def _body(question: "Question", style: Callable[[str, str], str], width: int | None) -> list[str]:
     """What a person signs: each call with its input, in full, and the reason."""
     lines = [] if question.calls else ["  about no single call"]
+    does = CALL_WORDS[_known(question)]
     for call in question.calls:
-        lines += [f"  will run {style(visible(call.tool), 'bold')} with", visible_json(call.input, "    ", width)]
+        lines += [f"  {does} {style(visible(call.tool), 'bold')} with", visible_json(call.input, "    ", width)]
     reason = question.reason
     if reason is not None:
         in_json = not isinstance(reason, str)
@@ -57,9 +59,15 @@ def _body(question: "Question", style: Callable[[str, str], str], width: int | N
     return lines
 
 
+def _known(question: "Question") -> Known | None:
+    return known_of_call({"name": question.name, "answers": question.answers, "reason": question.reason})
+
+
 def _ways_to_answer(session_id: str, question: "Question") -> list[str]:
     """A command for each answer that the question offers, bound to what is shown here."""
     bound = ["--digest", question.digest[:DIGEST_SHOWN]]
+    if (known := _known(question)) is not None:
+        return _ways_out(known, session_id, question, bound)
     lines = ["  answer with"] if {"approve", "deny"} & question.answers.keys() else []
     for verdict in ("approve", "deny"):
         if verdict in question.answers:
@@ -70,6 +78,17 @@ def _ways_to_answer(session_id: str, question: "Question") -> list[str]:
             lines.append(f"  {shortened(visible(f'to {meaning}'), 80)}")
             lines.append(f"    {styled(command(*respond, *_as_words(answer, bound)), 'bold')}")
     lines += ["  with words or a value of your own", f"    {command(*respond)} VALUE {' '.join(bound)}"]
+    return lines
+
+
+def _ways_out(known: Known, session_id: str, question: "Question", bound: list[str]) -> list[str]:
+    """What each answer to an unknown outcome does, with its command; no other answer is taken."""
+    lines, respond = list[str](), ["respond", session_id, question.id]
+    for meaning, words in ANSWER_WORDS[known].items():
+        if meaning in question.answers:
+            answer = question.answers[meaning]
+            sent = _as_words(answer, bound) if isinstance(answer, str) else [RECORDED, "--json-value", *bound]
+            lines += [f"  to {meaning} ({words})", f"    {styled(command(*respond, *sent), 'bold')}"]
     return lines
 
 
@@ -85,8 +104,10 @@ def _as_words(answer: Any, bound: list[str]) -> list[str]:
 def short_card(card: dict[str, Any], now: datetime, width: int | None = None) -> str:
     """A memo's card of a question: cut to fit there, so that it says nothing of how to approve it."""
     lines = [f"{styled(visible(str(card.get('name'))), 'waiting')}  ({visible(str(card.get('id')))})"]
+    known = known_of_call(card)
+    does = CALL_WORDS[known] if known else "would run"
     for call in _card_calls(card):
-        lines.append(f"  would run {visible(str(call.get('tool')))} with")
+        lines.append(f"  {does} {visible(str(call.get('tool')))} with")
         lines.append(visible_lines(str(call.get("input")), "    ", width))
     if card.get("reason") not in (None, "null"):
         lines += ["  reason", visible_lines(str(card["reason"]), "    ", width)]
@@ -96,10 +117,11 @@ def short_card(card: dict[str, Any], now: datetime, width: int | None = None) ->
 
 
 def card_calls(card: dict[str, Any]) -> str:
-    """What a memo's card would run, in short: the tools with their number, and the input of a single one."""
-    found = _card_calls(card)
+    """What a memo's card would run, or may have: the tools with their number, and the input of a single one."""
+    found, known = _card_calls(card), known_of_call(card)
     if len(found) == 1:
-        return visible(shortened(f"{found[0].get('tool', '?')} {found[0].get('input', '')}", 80))
+        does = f"{CALL_WORDS[known]}: " if known else ""
+        return visible(shortened(f"{does}{found[0].get('tool', '?')} {found[0].get('input', '')}", 80))
     names = [str(call.get("tool", "?")) for call in found]
     return visible(shortened(", ".join(f"{name} ×{names.count(name)}" for name in dict.fromkeys(names)), 80))
 

@@ -4,6 +4,7 @@ import json
 from typing import TYPE_CHECKING
 
 from countersign.agent_client.cli.terminal import shortened
+from countersign.agent_core.unknown_outcomes import ANSWER_WORDS, RECORDED, known_of_call
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
@@ -19,6 +20,11 @@ _WORDS = {"y": "approve", "yes": "approve", "n": "deny", "no": "deny", "t": "tru
 
 def offer(question: "Question") -> str:
     """What can be typed for a question, in one line."""
+    about = known_of_call({"name": question.name, "answers": question.answers, "reason": question.reason})
+    if about is not None:  # no other words are taken
+        typed = {"record a result": f"/json {RECORDED}"}
+        ways = [f"{typed.get(name, name)} ({words})" for name, words in ANSWER_WORDS[about].items()]
+        return ", ".join(ways)
     known = {"approve": "approves", "deny": "denies", "trust": "approves this tool from now on"}
     keys = [f"{_KEYS[name]} {words}" for name, words in known.items() if name in question.answers]
     others = [_way(name, value) for name, value in question.answers.items() if name not in _KEYS]

@@ -59,6 +59,19 @@ def call_waits(call: dict[str, Any], now: datetime) -> str:
     return visible(f"{call.get('tool')} waits on queue {call.get('task_queue')!r} for a worker{until}")
 
 
+def call_runs(call: dict[str, Any], now: datetime) -> str:
+    """That a call runs or waits, and since when: "hold runs since … (3 s ago), attempt 2".
+
+    Args:
+        call: A `PendingCall` as plain JSON.
+        now: The present moment.
+    """
+    what = call.get("tool") or f"a {call.get('kind')} call"
+    does = "runs" if call.get("state") == "running" else "has no worker yet, or waits for its next attempt,"
+    again = f", attempt {call['attempt']}" if call.get("attempt", 1) > 1 else ""
+    return visible(f"{what} {does} since {moment(call.get('since'), now)}{again}")
+
+
 def _end_text(event: "SessionEvent") -> str:
     status, error, stop_reason = (event.detail.get(name) for name in ("status", "error", "stop_reason"))
     text = f"* ended: {styled(visible(str(status)), str(status))}"

@@ -1,7 +1,7 @@
 """The command that looks at questions. Without a worker it shows what the memo holds."""
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
@@ -21,7 +21,9 @@ from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
     from countersign.agent_client.client import AgentClient
+    from countersign.agent_client.ending import Termination
     from countersign.agent_client.listing import SessionSummary
+    from countersign.agent_client.waiting_calls import PendingCall, WaitingCall
     from countersign.agent_core.wire import Question
 
 _TABLE_CHARS = 110
@@ -35,10 +37,14 @@ class Short:
     Attributes:
         summary: Of the session.
         reason: Why there is no more.
+        calls: Those that run or wait, and those of them that wait on a queue of their own.
+        termination: How it was terminated, if it was.
     """
 
     summary: "SessionSummary"
     reason: str
+    calls: "tuple[list[PendingCall], list[WaitingCall]]" = field(default_factory=lambda: ([], []))
+    termination: "Termination | None" = None
 
 
 def interrupts(

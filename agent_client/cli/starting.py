@@ -50,7 +50,8 @@ def start(
 ) -> None:
     """Start an agent on a prompt; prints the new session's id.
 
-    A session that no worker takes waits for one; a mistyped agent is an error at once.
+    A session that no worker takes waits for one. A mistyped agent is an error at once, unless each agent has
+    a queue of its own: then nobody takes it, and this says which agent of a similar name is served.
     """
     text = text_of(prompt)
     waits = None if deadline is None else duration(deadline)
@@ -69,6 +70,8 @@ def start(
         if wait and not as_json:
             print(f"started {handle.id}", file=sys.stderr)
         trouble = await _trouble(handle, queue_of(task_queue, agent), stay_open)
+        if trouble is not None:
+            trouble += await _similar(client, handle.id, task_queue, agent)
         if trouble is not None and not as_json:
             print(visible(trouble), file=sys.stderr)
         return handle, await handle.outcome() if wait else None, trouble
@@ -98,3 +101,13 @@ async def _trouble(handle: "SessionHandle", task_queue: str, stay_open: bool) ->
             closing = command("stop", handle.id, "--close")
             print(f"session {visible(handle.id)} stays open; end it with: {closing}", file=sys.stderr)
         raise
+
+
+async def _similar(client: "AgentClient", session: str, task_queue: str, agent: str) -> str:
+    """Which agents of a similar name workers serve, if they do, and what to do about the session of the wrong one."""
+    from countersign.agent_client.similar_agents import similar_agents
+
+    if not (names := await similar_agents(client.temporal, task_queue, agent)):
+        return ""
+    meant = " or ".join(map(repr, names))
+    return f". Did you mean {meant}? Then end this one with: {command('stop', session, '--terminate')}"

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from countersign.agent_client.cli.event_text import call_waits
+from countersign.agent_client.cli.event_text import call_runs, call_waits
 from countersign.agent_client.cli.options import Address, AsJson, Namespace, Profile, Session
 from countersign.agent_client.cli.running import Connection, UsageError, run
 from countersign.agent_client.cli.terminal import print_json, styled
@@ -16,7 +16,7 @@ from countersign.agent_core.visible import visible
 if TYPE_CHECKING:
     from countersign.agent_client.client import AgentClient
     from countersign.agent_client.stopping import StopReport
-    from countersign.agent_client.waiting_calls import WaitingCall
+    from countersign.agent_client.waiting_calls import PendingCall, WaitingCall
 
 
 def stop(
@@ -47,6 +47,11 @@ def stop(
         print(f"a worker that comes before runs it; to abandon it: {command('stop', session, '--terminate')}",
               file=sys.stderr)  # fmt: skip
 
+    def tell_running(calls: "list[PendingCall]") -> None:
+        for call in calls:
+            print(f"{call_runs(call.as_json(), datetime.now(UTC))}; the stop takes effect when it has ended",
+                  file=sys.stderr)  # fmt: skip
+
     async def work(client: "AgentClient") -> "StopReport":
         if reason is not None and not terminate:
             raise UsageError("--reason goes with --terminate; leave it out, or give both")
@@ -55,7 +60,9 @@ def stop(
         handle = client.session(session)
         if terminate:
             return await terminated(handle, lambda: handle.terminate(reason or "countersign stop --terminate"))
-        return await handle.stop_and_wait(close=close, tell=None if as_json else tell)
+        if as_json:
+            return await handle.stop_and_wait(close=close)
+        return await handle.stop_and_wait(close=close, tell=tell, tell_running=tell_running)
 
     report = run(Connection(address, namespace, profile), as_json, work, "waiting until it has stopped …")
     if as_json:
@@ -75,6 +82,8 @@ def _plain(session: str, report: "StopReport") -> dict[str, Any]:
         "ran_on": report.ran_on,
         "never_started": report.never_started,
         "unknown": report.unknown,
+        "abandoned": report.abandoned,
+        "not_begun": report.not_begun,
     }
 
 
@@ -84,18 +93,32 @@ def _told(session: str, report: "StopReport", terminated: bool) -> list[str]:
     if report.outcome == "ended":
         return [f"session {name} had ended already ({visible(report.status)}); nothing to stop"]
     if report.outcome == "idle":
-        lines = [f"session {name} ran nothing; nothing to stop"]
+        closed = report.ended is not None
+        lines = [
+            f"closed session {name}, which ran nothing" if closed else f"session {name} ran nothing; nothing to stop"
+        ]
     elif report.stop_reason in ("cancelled", None):
         lines = [f"{'terminated' if terminated else 'stopped'} session {name}"]
     else:
         lines = [f"session {name} was done before the stop took hold ({visible(report.stop_reason)})"]
-    lines += [f"  withdrawn: {visible(str(item['name']))} ({visible(str(item['id']))})" for item in report.withdrawn]
+    lines += [f"  withdrawn: {visible(_withdrawn(item))}" for item in report.withdrawn]
     lines += [f"  ran to its end: {visible(tool)}" for tool in report.ran_on]
     lines += [f"  never started: {visible(tool)}, which no worker took in time" for tool in report.never_started]
     lines += [f"  may have run, nobody knows: {visible(tool)}" for tool in report.unknown]
-    if terminated and not report.withdrawn:
-        lines.append("  a tool that was running may have finished; nobody recorded it")
+    lines += [
+        f"  was running: {visible(tool)}; it may go on and finish, nobody records it" for tool in report.abandoned
+    ]
+    lines += [f"  no worker had begun: {visible(tool)}" for tool in report.not_begun]
     lines.append(f"  now: {styled(visible(report.status), report.status)}")
     if report.ended is None:
         lines.append(f"  it takes further prompts; to end it: {command('stop', session, '--close')}")
     return lines
+
+
+def _withdrawn(question: dict[str, Any]) -> str:
+    """A question that is not asked any more; of a call whose outcome nobody knows, what that means."""
+    told = f"{question['name']} ({question['id']})"
+    tools = ", ".join(map(str, question["tools"])) or "its call"
+    if question["call"] == "may have run":
+        return f"{told}: {tools} may have run, and nobody is asked any more; look where it leaves its mark"
+    return f"{told}: {tools} has not run, and nobody is asked any more" if question["call"] else told

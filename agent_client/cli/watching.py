@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from countersign.agent_client.cli.event_text import event_text
+from countersign.agent_client.cli.event_text import call_runs, event_text
 from countersign.agent_client.cli.messages import Transcript
 from countersign.agent_client.cli.options import Address, Agent, Namespace, Profile, SessionOrAll
 from countersign.agent_client.cli.running import FAILED, Connection, UsageError, run
@@ -68,11 +68,26 @@ async def _follow(client: "AgentClient", session: str, until_question: bool, tai
         else:
             out = sys.stderr if event.kind in ("away", "back") else sys.stdout
             print(event_text(session, event, transcript, datetime.now(UTC)), file=out, flush=True)
+            if event.kind == "status" and event.detail["status"] == "running":
+                await _print_tools(client, session)
         if event.kind == "ended":
             return FAILED if event.detail["status"] in _FAILED else 0
         if until_question and event.kind == "status" and event.detail["status"] == "waiting":
             return 0  # its questions came just before
     return 0
+
+
+async def _print_tools(client: "AgentClient", session: str) -> None:
+    """The tools that run at the moment; those that wait for a worker are an event of their own."""
+    from countersign.agent_client.errors import ClientError
+
+    try:
+        calls, _ = await client.session(session).calls()
+    except ClientError:
+        return  # following it says what is wrong, and waits
+    for call in calls:
+        if call.kind == "tool" and call.state == "running":
+            print(f"* {call_runs(call.as_json(), datetime.now(UTC))}", flush=True)
 
 
 async def _fleet(client: "AgentClient", agent: str | None, as_json: bool) -> None:

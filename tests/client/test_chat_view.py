@@ -54,6 +54,17 @@ def test_an_answer_with_parts_to_fill_in_is_offered_as_json():
     assert meaning(asked, "record") == ("record", "")
 
 
+def test_an_unknown_outcome_offers_its_three_answers_with_what_they_do():
+    """Other words are refused, so that they are not offered."""
+    answers = {"retry": "retry", "skip": "skip", "record a result": {"result": "what it returned"}}
+    asked = question(name="unknown-outcome", answers=answers, reason={"note": "The call may have run. Nobody knows."})
+    assert offer(asked) == (
+        "retry (it did not run: run it), skip (don't run it; the model is told that it may have run), "
+        '/json {"result": "..."} (it did run, and this came of it)'
+    )
+    assert meaning(asked, '/json {"result": "paid"}') == ({"result": "paid"}, "")
+
+
 def test_a_free_question_takes_y_as_a_word():
     """It has no approval, and none is made up."""
     asked = question(answers={})

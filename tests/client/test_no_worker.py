@@ -11,6 +11,7 @@ from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from tests.client.conftest import start_bare
 
 from countersign.agent_client import NoWorkerError
+from countersign.agent_client.similar_agents import similar_agents
 from countersign.agent_client.translation import described
 from countersign.agent_client.workers import last_poll, no_answer, nobody_polls
 from countersign.agent_core.wire import MEMO_QUESTIONS
@@ -147,6 +148,23 @@ async def test_a_start_without_a_worker_succeeds_and_says_so(unserved, shell):
     assert got.stdout.count("\n") == 1
     assert f"no worker polls task queue '{unserved.task_queue}'" in got.stderr
     await unserved.session(got.stdout.strip()).terminate("test")
+
+
+async def test_a_mistyped_agent_with_a_queue_of_its_own_is_told_the_similar_one_that_is_served(unserved, shell):
+    """Nobody takes it, so that nobody else could say it; an agent that nobody serves is not proposed."""
+    queue, temporal = f"{unserved.task_queue}-{{agent}}", unserved.temporal
+    agent = f"payments-{unserved.task_queue[-8:]}"
+    known = [await unserved.start(name, "hello", task_queue=queue) for name in (agent, f"{agent}s")]
+    async with serving(temporal, f"{unserved.task_queue}-{agent}"):
+        await until_polled(temporal, f"{unserved.task_queue}-{agent}")
+        async with asyncio.timeout(30):  # a session is listed about a second after its start
+            while not await similar_agents(temporal, queue, agent[1:]):
+                await asyncio.sleep(0.1)
+        got = await shell("start", agent[1:], "hello", "--task-queue", queue)
+    wrong = got.stdout.strip()
+    assert f"Did you mean '{agent}'? Then end this one with: countersign stop {wrong} --terminate" in got.stderr
+    for session in (*known, unserved.session(wrong)):
+        await session.terminate("test")
 
 
 async def test_a_start_on_the_queue_that_workers_have_left_names_the_agents_own(unserved, shell):

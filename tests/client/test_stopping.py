@@ -2,13 +2,19 @@
 
 import asyncio
 import json
+import subprocess
+import sys
 
 import pytest
+from temporalio.api.enums.v1 import PendingActivityState
+from tests.client.conftest import start_bare
 from tests.client.test_sessions import SOON
 
 from countersign.agent_client import SessionNotFoundError
 from countersign.agent_client.stopping import _since_stop
-from countersign.agent_core.wire import AuditEntry
+from countersign.agent_core.wire import MEMO_QUESTIONS, AuditEntry
+
+STARTED = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
 
 
 async def test_a_stop_withdraws_questions_and_leaves_an_open_session_idle(served, shell):
@@ -20,7 +26,8 @@ async def test_a_stop_withdraws_questions_and_leaves_an_open_session_idle(served
     assert "now: idle" in got.stdout
     assert "nothing to stop" in (await shell("stop", session.id)).stdout
     assert (await session.invoke("hello")).stop_reason == "end_turn"
-    assert "now: closed" in (await shell("stop", session.id, "--close")).stdout
+    closed = (await shell("stop", session.id, "--close")).stdout
+    assert closed == f"closed session {session.id}, which ran nothing\n  now: closed\n"
     assert "had ended already (closed)" in (await shell("stop", session.id)).stdout
 
 
@@ -89,10 +96,81 @@ async def until_tool_runs(client, session):
     await session.trouble_at_start(client.task_queue)
     async with asyncio.timeout(30):
         while not any(
-            activity.activity_type.name == "hold"
+            activity.activity_type.name == "hold" and activity.state == STARTED
             for activity in (await cycle.describe()).raw_description.pending_activities
         ):
             await asyncio.sleep(0.05)
+
+
+async def test_while_a_tool_runs_a_stop_says_what_it_waits_for(served, temporal_server, tmp_path):
+    """At once, in one line, with no terminal too."""
+    session = await served.start("asker", f"hold {tmp_path / 'go'}")
+    await until_tool_runs(served, session)
+    command = [sys.executable, "-c", "from countersign.agent_client.cli import main; main()", "stop", session.id]
+    stopping = await asyncio.create_subprocess_exec(
+        *command, "--address", temporal_server, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    async with asyncio.timeout(30):
+        told = (await stopping.stderr.readline()).decode()
+        (tmp_path / "go").touch()
+        out, more = await stopping.communicate()
+    assert told.startswith("hold runs since 2") and not more
+    assert "ran to its end: hold" in out.decode()
+
+
+async def test_terminate_names_the_tool_that_it_abandons(served, shell, tmp_path):
+    """It may go on, and nobody records what it does."""
+    session = await served.start("asker", f"hold {tmp_path / 'go'}")
+    await until_tool_runs(served, session)
+    got = await shell("stop", session.id, "--terminate")
+    (tmp_path / "go").touch()
+    assert "was running: hold; it may go on" in got.stdout
+
+
+async def test_terminating_what_no_worker_ever_took_speaks_of_no_tool(unserved, shell):
+    """Nothing ran."""
+    session = await unserved.start("asker", "delete a")
+    got = await shell("stop", session.id, "--terminate")
+    assert got.stdout == f"terminated session {session.id}\n  now: terminated\n"
+
+
+UNKNOWN = {
+    "id": "int-3-0-0123456789abcdef",
+    "name": "unknown-outcome",
+    "calls": [{"tool": "deploy", "input": "{}"}],
+    "reason": '{"detail":"lost","note":"The call may have run. Nobody knows.","tool":"deploy"}',
+    "answers": {"retry": "retry", "skip": "skip", "record a result": {"result": "what it returned"}},
+}
+
+
+async def test_terminating_names_the_call_of_which_nobody_is_asked_any_more(unserved, shell):
+    """It may have run, and its question is gone."""
+    name = await start_bare(unserved.temporal, unserved.task_queue, {MEMO_QUESTIONS: [UNKNOWN]})
+    told = (await shell("stop", name, "--terminate")).stdout
+    assert f"withdrawn: unknown-outcome ({UNKNOWN['id']}): deploy may have run, and nobody is asked any more" in told
+
+
+def test_a_stop_names_the_call_of_which_nobody_is_asked_any_more():
+    """From the question that was open."""
+    detail = {"question": UNKNOWN["id"], "name": "unknown-outcome"}
+    lines = [
+        AuditEntry(at="2026-01-02T03:04:05.000+00:00", event=event, detail=said)
+        for event, said in [("stop", {}), ("question_withdrawn", detail)]
+    ]
+    (told,) = _since_stop(lines, [UNKNOWN])["withdrawn"]
+    assert (told["tools"], told["call"]) == (["deploy"], "may have run")
+
+
+async def test_show_names_the_tool_that_runs_and_since_when(served, shell, tmp_path):
+    """An operator sees it before they terminate; once it has ended, nothing runs."""
+    session = await served.start("asker", f"hold {tmp_path / 'go'}")
+    await until_tool_runs(served, session)
+    (call,) = json.loads((await shell("show", session.id, "--json")).stdout)["calls"]
+    assert (call["kind"], call["tool"], call["state"], call["attempt"]) == ("tool", "hold", "running", 1)
+    assert "hold runs since 2" in (await shell("show", session.id)).stdout
+    (tmp_path / "go").touch()
+    await session.result()
+    assert json.loads((await shell("show", session.id, "--json")).stdout)["calls"] == []
 
 
 async def until_stop_is_noted(session):
@@ -111,6 +189,16 @@ async def test_terminate_is_the_last_resort_and_keeps_its_reason(served, shell):
     assert [item["id"] for item in told["withdrawn"]] == [question.id]
     last = (await served.temporal.get_workflow_handle(session.id).fetch_history()).events[-1]
     assert last.workflow_execution_terminated_event_attributes.reason == "it hangs"
+    shown = (await shell("show", session.id)).stdout
+    assert "\n  terminated     20" in shown and "\n  reason         it hangs\n" in shown
+    assert json.loads((await shell("show", session.id, "--json")).stdout)["terminated"]["reason"] == "it hangs"
+
+
+async def test_without_a_worker_a_terminated_session_shows_its_reason_too(unserved, shell):
+    """The server knows it."""
+    session = await unserved.start("asker", "delete a")
+    await session.terminate("not needed")
+    assert "\n  reason         not needed\n" in (await shell("show", session.id)).stdout
 
 
 async def test_only_sessions_are_terminated(served):

@@ -12,6 +12,7 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 from tests.client.test_sessions import SOON
+from tests.client.test_stopping import until_tool_runs
 
 from countersign.agent_client import SessionNotFoundError, SessionSummary
 from countersign.agent_client.fleet import changed, watched
@@ -110,6 +111,18 @@ async def test_the_command_follows_to_the_question_and_to_the_end(served, shell,
         told = (await watching.communicate())[0].decode()
     assert 'ann answered "n: keep it" to ' in told
     assert "ended: closed (end_turn)" in told
+
+
+async def test_the_command_names_the_tool_that_runs_when_it_begins(served, temporal_server, tmp_path):
+    """Whoever comes to a session that runs sees what it does."""
+    session = await served.start("asker", f"hold {tmp_path / 'go'}")
+    await until_tool_runs(served, session)
+    words = ["watch", session.id, "--address", temporal_server]
+    watching = await asyncio.create_subprocess_exec(*COMMAND, *words, stdout=asyncio.subprocess.PIPE)
+    async with asyncio.timeout(30):
+        await watching.stdout.readuntil(b"* hold runs since ")
+        (tmp_path / "go").touch()
+        assert await watching.wait() == 0
 
 
 async def test_the_command_prints_json_lines(served, shell):

@@ -7,6 +7,8 @@ from tests.core.driving import StillEffects
 from tests.core.test_session import Driven, driven
 
 from countersign.agent_core.cycle import run_cycle
+from countersign.agent_core.session.views import cards
+from countersign.agent_core.unknown_outcomes import ANSWER_WORDS, known_of_call, tools_of
 from countersign.agent_core.wire import ToolOutcome
 
 MAYBE = "This call may have run; its outcome is unknown: "
@@ -50,6 +52,17 @@ def test_a_person_hears_whether_a_call_may_have_run(outcome, note, skipped):
     assert (question.reason["note"], question.reason["detail"]) == (note, outcome.detail)
     it.answer("skip").step()
     assert it.result_texts()[0].startswith(skipped)
+
+
+@pytest.mark.parametrize(("outcome", "known"), [(NOT_RUN, "has not run"), (SOUNDS_ALIKE, "may have run")])
+def test_a_question_and_its_memo_card_tell_it_too(outcome, known):
+    """Lists and cards say of the call what the session knows, and every answer that is offered has its words."""
+    it = lost(outcome)
+    [question] = it.session.open_questions()
+    [card] = cards(it.session)
+    assert known_of_call(question.model_dump(mode="json")) == known_of_call(card) == known
+    assert tools_of(card) == [question.calls[0].tool]
+    assert ANSWER_WORDS[known].keys() == question.answers.keys()
 
 
 @pytest.mark.parametrize(

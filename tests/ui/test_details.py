@@ -87,6 +87,16 @@ def test_a_question_with_answers_of_its_own_comes_with_these():
     assert "`countersign respond tidy-1 int-1-0-abc 'skip it' --digest 0123456789abcdef`" in shown
 
 
+def test_an_unknown_outcome_says_that_the_call_may_have_run_and_what_answers_do():
+    """With the command that records a result."""
+    answers = {"retry": "retry", "skip": "skip", "record a result": {"result": "what it returned"}}
+    asked = question(0, {}, answers=answers, reason={"note": "The call may have run. Nobody knows."})
+    shown = session_details(session(asked.model_copy(update={"name": "unknown-outcome"})), "default")
+    assert "May have run `delete_files` with" in shown and "Will run" not in shown
+    assert "- it did not run: run it: `countersign respond tidy-1 int-1-0-abc retry --digest" in shown
+    assert """`countersign respond tidy-1 int-1-0-abc '{"result": "..."}' --json-value --digest""" in shown
+
+
 def test_what_does_not_fit_can_not_be_approved_from_the_page():
     """Where a part is cut, the only command is the one that shows all of it."""
     shown = session_details(session(question(0, {"text": "x" * 5_000})), "payments")

@@ -1,0 +1,58 @@
+"""Questions about a call of which nobody knows whether it ran: what may be said of it, and what answers do. Pure."""
+
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
+
+Known: TypeAlias = Literal["may have run", "has not run"]
+
+_NAME, _NOT_RUN = "unknown-outcome", "Nobody has run the call."
+"""As in `agent_core.approvals`, which loads too much to be imported for one word; and the note of `cycle.gates`."""
+
+CALL_WORDS: Mapping[Known | None, str] = {
+    None: "will run",
+    "may have run": "may have run",
+    "has not run": "nobody has run",
+}
+"""What is said before the tool of a question's call; None for a question that is no `unknown-outcome`."""
+
+ANSWER_WORDS: Mapping[Known, Mapping[str, str]] = {
+    "may have run": {
+        "retry": "it did not run: run it",
+        "skip": "don't run it; the model is told that it may have run",
+        "record a result": "it did run, and this came of it",
+    },
+    "has not run": {
+        "retry": "run it",
+        "skip": "don't run it; the model is told that it has not run",
+        "record a result": "it was done in another way, and this came of it",
+    },
+}
+"""What each answer means, by the answer's name."""
+
+RECORDED = '{"result": "..."}'
+"""The answer that records a result, as JSON to fill in."""
+
+
+def known_of_call(question: Mapping[str, Any]) -> Known | None:
+    """What is known of the call that a question is about; None if the question is no `unknown-outcome`.
+
+    Args:
+        question: As plain JSON, or its card in a memo, whose reason is JSON that may be cut.
+    """
+    answers = question.get("answers")
+    if question.get("name") != _NAME or not (isinstance(answers, dict) and "retry" in answers):
+        return None
+    reason = question.get("reason")
+    if isinstance(reason, dict):
+        return "has not run" if reason.get("note") == _NOT_RUN else "may have run"
+    return "has not run" if f'"note":"{_NOT_RUN}"' in str(reason) else "may have run"
+
+
+def tools_of(question: Mapping[str, Any]) -> list[str]:
+    """The tools of the calls that a question is about.
+
+    Args:
+        question: As plain JSON, or its card in a memo.
+    """
+    calls = question.get("calls")
+    return [str(call.get("tool")) for call in calls if isinstance(call, dict)] if isinstance(calls, list) else []
