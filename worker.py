@@ -30,6 +30,7 @@ from countersign.serving.health import Health, listening
 from countersign.serving.settings import WorkerSettings, faults
 from countersign.serving.shares import Share, shares_of
 from countersign.serving.telemetry import Traces, runtime_for
+from countersign.workflows.metering import from_zero
 from countersign.workflows.sandbox import roots_of
 
 USAGE_ERROR = 2
@@ -59,6 +60,8 @@ async def serve(settings: WorkerSettings, deployments: Mapping[str, AgentDeploym
         if not settings.tools_only:
             await _register(client)
             if runtime is not None:
+                for share in shares:
+                    from_zero(runtime.metric_meter, client.namespace, share.task_queue, share.deployments)
                 fleet = reporting(client, runtime.metric_meter, shares, settings.fleet_metrics_s)
                 await around.enter_async_context(fleet)
         stop = asyncio.Event()
