@@ -75,7 +75,8 @@ class Figures:
             f"{self.title}: points {len(killed)} ({len(missed)} not met), runs {len(self.runs)}; {lost} effects "
             f"lost, {doubled} doubled, {answers} answers lost, {len(self.faults)} faults; "
             f"slowest session {slowest:.1f} s, {self.seconds:.0f} s in all",
-            f"  calls cut before they could report: {cut}; a person was asked about each, as it should be",
+            f"  calls cut before they could report: {cut or 'none'}"
+            + ("; a person was asked about each, as it should be" if cut else ""),
             *(f"  not met in {TRIES} runs: {point}" for point in sorted(missed)),
         ])  # fmt: skip
 
