@@ -65,7 +65,7 @@ def ours(metrics: str, agent: str = "per-call") -> dict[tuple[str, str], float]:
 
 
 async def test_a_scrape_finds_what_people_decided(lab):
-    """One approval, one denial, one expiry, one refused answer: counted as they come, over several runs and a replay."""
+    """One approval, one denial, one expiry, a refused answer: counted as they come, over runs and a replay."""
     flags = [f"--metrics-address=127.0.0.1:{free_port()}", "--fleet-metrics-s", "0.2"]
     url = f"http://{flags[0].partition('=')[2]}/metrics"
     worker = lab.worker("lab.agents", None, *flags)
