@@ -1,6 +1,6 @@
 """The composition root: settings, agents, one Temporal worker for each task queue. Nobody imports it.
 
-python worker.py --agents my_package.my_agents
+python -m countersign.worker --agents my_package.my_agents
 """
 
 import asyncio
@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 
 from pydantic import ValidationError
-from pydantic_settings import CliApp, SettingsError
+from pydantic_settings import SettingsError
 from temporalio.client import Client
 
 from countersign.activities.search_attributes import register
@@ -25,11 +25,13 @@ from countersign.agent_core.wire import WORKER_READY
 from countersign.serving.building import build_workers, crowded
 from countersign.serving.builds import watching
 from countersign.serving.checks import check_namespace, not_current, unserved_tools
+from countersign.serving.flags import settings_from
 from countersign.serving.fleet_metrics import reporting
 from countersign.serving.health import Health, listening
 from countersign.serving.settings import WorkerSettings, faults
 from countersign.serving.shares import Share, shares_of
 from countersign.serving.telemetry import Traces, runtime_for
+from countersign.workflows.metering import from_zero
 from countersign.workflows.sandbox import roots_of
 
 USAGE_ERROR = 2
@@ -59,6 +61,8 @@ async def serve(settings: WorkerSettings, deployments: Mapping[str, AgentDeploym
         if not settings.tools_only:
             await _register(client)
             if runtime is not None:
+                for share in shares:
+                    from_zero(runtime.metric_meter, client.namespace, share.task_queue, share.deployments)
                 fleet = reporting(client, runtime.metric_meter, shares, settings.fleet_metrics_s)
                 await around.enter_async_context(fleet)
         stop = asyncio.Event()
@@ -123,7 +127,7 @@ def main() -> None:
     """Run the worker from the command line."""
     sys.path.insert(0, os.getcwd())
     try:
-        settings = CliApp.run(WorkerSettings)
+        settings = settings_from()
     except (ValidationError, SettingsError) as error:
         _say(f"countersign worker: {faults(error)}. See --help")
         raise SystemExit(USAGE_ERROR) from None

@@ -6,6 +6,7 @@ own agents; workers that serve the same agents report the same numbers.
 
 import asyncio
 import logging
+import random
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
@@ -15,6 +16,7 @@ from temporalio.client import Client
 from temporalio.common import MetricMeter
 
 from countersign.agent_client.listing import SessionSummary, count_asking, listed_sessions, quoted
+from countersign.agent_core.approvals import UNKNOWN_OUTCOME_QUESTION
 from countersign.serving.shares import Share
 
 MOST_SESSIONS = 2_000
@@ -22,6 +24,7 @@ MOST_SESSIONS = 2_000
 
 SESSIONS_WAITING = "countersign_sessions_waiting"
 QUESTIONS_OPEN = "countersign_questions_open"
+UNKNOWN_OUTCOMES_OPEN = "countersign_unknown_outcomes_open"
 OLDEST_AGE = "countersign_oldest_question_age_seconds"
 TRUNCATED = "countersign_fleet_truncated"
 COUNTED_AT = "countersign_fleet_counted_timestamp_seconds"
@@ -39,12 +42,14 @@ class Waiting:
     Attributes:
         sessions: Sessions with open questions.
         questions: Their open questions.
+        unknown: Those of them that are about a call that may have run, or that nobody took.
         asked_at: When the oldest was asked; None if none waits.
         truncated: True if there are so many that not all were read. The others count with one question each.
     """
 
     sessions: int = 0
     questions: int = 0
+    unknown: int = 0
     asked_at: datetime | None = field(default=None)
     truncated: bool = False
 
@@ -52,6 +57,7 @@ class Waiting:
         """Count a session."""
         self.sessions += 1
         self.questions += len(session.questions)
+        self.unknown += sum(card.get("name") == UNKNOWN_OUTCOME_QUESTION for card in session.questions)
         for card in session.questions:
             with suppress(KeyError, TypeError, ValueError):
                 asked = datetime.fromisoformat(card["asked_at"])
@@ -106,6 +112,7 @@ def report(meter: MetricMeter, waiting: dict[str, Waiting], now: datetime) -> No
     """Set the gauges."""
     sessions = meter.create_gauge(SESSIONS_WAITING, "Sessions with open questions")
     questions = meter.create_gauge(QUESTIONS_OPEN, "Questions that wait for a person")
+    unknown = meter.create_gauge(UNKNOWN_OUTCOMES_OPEN, "Calls that may have run and wait for a person")
     oldest = meter.create_gauge_float(OLDEST_AGE, "Since the oldest was asked", "s")
     truncated = meter.create_gauge(TRUNCATED, "1 if there are too many to read all")
     counted_at = meter.create_gauge_float(COUNTED_AT, "Last count of these", "s")
@@ -113,14 +120,20 @@ def report(meter: MetricMeter, waiting: dict[str, Waiting], now: datetime) -> No
         labels = {"agent": agent}
         sessions.set(one.sessions, labels)
         questions.set(one.questions, labels)
+        unknown.set(one.unknown, labels)
         truncated.set(int(one.truncated), labels)
         oldest.set(max(0.0, (now - one.asked_at).total_seconds()) if one.asked_at else 0.0, labels)
     counted_at.set(now.timestamp())
 
 
+def pause_s(every_s: float) -> float:
+    """Seconds to the next count: `every_s` on average, so that workers that started together drift apart."""
+    return random.uniform(0.5, 1.5) * every_s
+
+
 @asynccontextmanager
 async def reporting(client: Client, meter: MetricMeter, shares: Sequence[Share], every_s: float) -> AsyncIterator[None]:
-    """Count again and again while the body runs."""
+    """Count again and again while the body runs, at random moments of each interval: workers start together."""
 
     async def again_and_again() -> None:
         while True:
@@ -128,7 +141,7 @@ async def reporting(client: Client, meter: MetricMeter, shares: Sequence[Share],
                 report(meter, await counted(client, shares), datetime.now(UTC))
             except Exception as error:  # whatever it is: the worker serves on, and the next count may succeed
                 logger.warning("what waits can't be counted | %s: %s", type(error).__name__, error)
-            await asyncio.sleep(every_s)
+            await asyncio.sleep(pause_s(every_s))
 
     task = asyncio.create_task(again_and_again())
     try:

@@ -15,19 +15,18 @@ from countersign.agent_client.queues import AGENT_PLACE
 class WorkerSettings(PayloadSettings):
     """Serves agents: runs their sessions, models and tools for a Temporal server.
 
-    Every flag can also be an environment variable, for instance COUNTERSIGN_TASK_QUEUE. The
-    connection (address, namespace, TLS, API key) comes from Temporal's own settings: TEMPORAL_*
-    variables and profiles in its configuration file.
-
-    Example: python -m countersign.worker --agents my_agents --task-queue agents
+    Every flag can also be an environment variable: --task-queue is COUNTERSIGN_TASK_QUEUE. What
+    no flag says of the connection (address, namespace, TLS, API key) comes from Temporal's own
+    settings: TEMPORAL_* variables and profiles in its configuration file.
     """
 
     model_config = SettingsConfigDict(
         env_prefix="COUNTERSIGN_",
         cli_kebab_case=True,
         cli_implicit_flags=True,
-        cli_prog_name="worker.py",
+        cli_prog_name="python -m countersign.worker",
         cli_avoid_json=True,
+        cli_hide_none_type=True,
     )
 
     agents: Annotated[list[str], NoDecode] = Field(
@@ -45,7 +44,9 @@ class WorkerSettings(PayloadSettings):
     namespace: str | None = Field(default=None, description="else TEMPORAL_NAMESPACE or the profile")
     profile: str | None = Field(default=None, description="profile in Temporal's settings file")
     max_concurrent_workflow_tasks: int = Field(
-        default=max(4, 2 * (os.cpu_count() or 1)), ge=2, description="of the process; its queues share them"
+        default=max(4, 2 * (os.cpu_count() or 1)),
+        ge=2,
+        description="steps of sessions and cycles at once; queues share them",
     )
     max_concurrent_activities: int = Field(
         default=100, ge=1, description="models and tools that run at once, for each queue"
@@ -56,9 +57,9 @@ class WorkerSettings(PayloadSettings):
     max_task_queue_activities_per_second: float | None = Field(
         default=None, gt=0, description="models and tools that all workers of a queue begin per second together"
     )
-    max_cached_workflows: int = Field(default=500, ge=0, description="of the process; its queues share them")
-    sticky_timeout_s: float = Field(default=1.5, gt=0, description="wait for a lost worker's cached workflows, seconds")
-    graceful_shutdown_s: float = Field(default=20.0, ge=0, description="time for running tools on SIGTERM, seconds")
+    max_cached_workflows: int = Field(default=500, ge=0, description="sessions and cycles in memory; queues share them")
+    sticky_timeout_s: float = Field(default=1.5, gt=0, description="how long sessions of a lost worker wait for it")
+    graceful_shutdown_s: float = Field(default=20.0, ge=0, description="for running tools, on SIGTERM")
     deployment_name: str | None = Field(default=None, description="Temporal worker deployment, if builds are versioned")
     build_id: str | None = Field(default=None, description="this build in that deployment")
     health_port: int | None = Field(default=None, ge=0, le=65_535, description="HTTP port of /livez and /readyz")
@@ -67,7 +68,7 @@ class WorkerSettings(PayloadSettings):
     metrics_otlp_url: str | None = Field(
         default=None, description="send metrics there instead, like http://localhost:4317"
     )
-    fleet_metrics_s: float = Field(default=30.0, gt=0, description="pause between two counts of what waits, seconds")
+    fleet_metrics_s: float = Field(default=30.0, gt=0, description="between two counts of what waits, on average")
     traces: bool = Field(default=False, description="send traces as OTEL_* variables say; needs the extra otel")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         default="WARNING", description="of Python's logging"

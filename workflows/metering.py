@@ -5,11 +5,12 @@ looked last. The engine's meter keeps quiet while a history is replayed, and not
 Labels are few and bounded: the agent, and words of a fixed list; never a session, a tool or a person.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from datetime import datetime
 from typing import Any
 
 from temporalio import workflow
+from temporalio.common import MetricMeter
 
 from countersign.agent_core.answers import REFUSAL_CODES
 from countersign.agent_core.interrupts import approves, is_refusal
@@ -22,6 +23,7 @@ from countersign.agent_core.wire import (
     INVOKE_UPDATE,
     PROMPT_SIGNAL,
     RESPOND_SIGNAL,
+    SESSION_WORKFLOW,
     AuditEntry,
     Question,
 )
@@ -46,6 +48,30 @@ _STOP_REASONS = frozenset(
     "end_turn cancelled failed max_tokens stop_sequence content_filtered guardrail_intervened "
     "limit_turns limit_total_tokens limit_output_tokens".split()
 )
+_KNOWN_LABELS: dict[str, list[dict[str, str]]] = {
+    "countersign_answers_total": [{"decision": word} for word in ("approved", "denied", "other")],
+    "countersign_turns_total": [{"stop_reason": word} for word in sorted(_STOP_REASONS)],
+    "countersign_model_tokens_total": [{"kind": word} for word in ("input", "output")],
+    "countersign_answers_refused_total": [],  # too many codes and channels for series that may never count
+}
+"""What a counter's series are told apart by besides the agent; of one that is not here there is one for each agent."""
+
+
+def from_zero(meter: MetricMeter, namespace: str, task_queue: str, agents: Iterable[str]) -> None:
+    """Begin the counters of a process at 0; one that appears with its first count never rises for Prometheus.
+
+    Args:
+        meter: Of the process.
+        namespace: Where it works; the engine labels what a workflow counts with it.
+        task_queue: The same.
+        agents: Names of those that are served on that queue.
+    """
+    own = {"namespace": namespace, "task_queue": task_queue, "workflow_type": SESSION_WORKFLOW}
+    for name, description in COUNTERS.items():
+        counter = meter.create_counter(name, description)
+        for agent in agents:
+            for labels in _KNOWN_LABELS.get(name, [{}]):
+                counter.add(0, {**own, "agent": agent, **labels})
 
 
 class Metering:

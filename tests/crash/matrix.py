@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.crash.file_server import FileServer
+from tests.crash.points import POINTS
 from tests.crash.reference import TEXTS
 from tests.crash.runs import Run, server_run, worker_run
 
@@ -22,6 +23,11 @@ from countersign.agent_client.dev_server import DevServer
 
 TRIES = 5
 """Runs for a point: which events a worker gets in one activation is chance, so that a point may not be met."""
+
+USAGE_ERROR = 2
+
+SENT = ("activation handled", "activation sent", "activity marked", "activity ended", "activity reported")
+"""Points just before and just after something is sent to the server; the others are one and the same to it."""
 
 RunAt = Callable[[str], Awaitable[Run]]
 Say = Callable[[str], None]
@@ -58,18 +64,21 @@ class Figures:
 
     def __str__(self) -> str:
         killed = {run.point for run in self.runs if run.killed}
-        missed = {run.point for run in self.runs} - killed
+        missed = {str(run.point) for run in self.runs} - killed
         counts = [run.report.effects for run in self.runs]
         lost = sum(count[label] == 0 for count in counts for label in TEXTS)
         doubled = sum(max(0, number - 1) for count in counts for number in count.values())
         answers = sum("answer lost" in fault for fault in self.faults)
-        asked = sum(len(run.report.unknown) for run in self.runs)
+        cut = sum(len(run.report.unknown) for run in self.runs)
         slowest = max((run.seconds for run in self.runs), default=0.0)
-        return (
-            f"{self.title}: {len(killed)} points killed ({len(missed)} not met), {lost} effects lost, "
-            f"{doubled} doubled, {answers} answers lost, {asked} unknown outcomes asked about, "
-            f"{len(self.faults)} faults; slowest session {slowest:.1f} s, {self.seconds:.0f} s in all"
-        )
+        return "\n".join([
+            f"{self.title}: points {len(killed)} ({len(missed)} not met), runs {len(self.runs)}; {lost} effects "
+            f"lost, {doubled} doubled, {answers} answers lost, {len(self.faults)} faults; "
+            f"slowest session {slowest:.1f} s, {self.seconds:.0f} s in all",
+            f"  calls cut before they could report: {cut or 'none'}"
+            + ("; a person was asked about each, as it should be" if cut else ""),
+            *(f"  not met in {TRIES} runs: {point}" for point in sorted(missed)),
+        ])  # fmt: skip
 
 
 def kind_of(point: str) -> str:
@@ -155,35 +164,78 @@ async def run(options: argparse.Namespace) -> int:
     """Run what was asked for; returns the number of faults."""
     async with DevServer(leash=True) as server:
         base = await clean(server.address)
-        points = [point for point in base.met if options.only in point][:: options.every]
+        points = chosen(base.met, options)
         say = functools.partial(print, flush=True)
         say(f"{len(base.met)} points, {len(points)} of them taken; a clean run takes {base.seconds:.1f} s")
-        done = []
+        faults = 0
         if options.kill in ("worker", "both"):
-            done.append(await workers_killed(points, base, server.address, options.lanes, say))
-            print(done[-1], flush=True)
-    if options.kill in ("server", "both"):
-        # What the server holds changes by what is sent to it; what happens in between is the same to it.
-        sent = [point for point in points if point.startswith(SENT)][:: options.server_every]
-        done.append(await servers_killed(sent, base, options.server_lanes, say))
-    print("\n".join(str(figures) for figures in done))
-    return sum(len(figures.faults) for figures in done)
+            figures = await workers_killed(points, base, server.address, options.lanes, say)
+            say(str(figures))
+            faults += len(figures.faults)
+    sent = for_server(points, options)
+    if sent:
+        figures = await servers_killed(sent, base, options.server_lanes, say)
+        say(str(figures))
+        faults += len(figures.faults)
+    return faults
 
 
-SENT = ("activation handled", "activation sent", "activity marked", "activity ended", "activity reported")
-"""Points just before and just after something is sent to the server; the others are one and the same to it."""
+def chosen(met: Sequence[str], options: argparse.Namespace) -> list[str]:
+    """The points that were asked for.
+
+    Args:
+        met: All that there are.
+        options: Those of the command.
+
+    Raises:
+        NoSuchPoint: If it is none, or none at which the server can be killed where that is all that was asked for.
+    """
+    points = [point for point in met if options.only in point][:: options.every]
+    if not points:
+        kinds = sorted({kind_of(point) for point in met})
+        raise NoSuchPoint(
+            f"no point has {options.only!r} in its name; --only takes a part of these: {', '.join(kinds)}"
+        )
+    if options.kill == "server" and not for_server(points, options):
+        raise NoSuchPoint(
+            f"with {options.only!r} in its name nothing is sent to the server, so that killing it makes no difference; "
+            f"--only takes a part of these: {', '.join(SENT)}"
+        )
+    return points
+
+
+def for_server(points: Sequence[str], options: argparse.Namespace) -> list[str]:
+    """Of the points those at which the server is killed: what it holds changes by what is sent to it."""
+    if options.kill not in ("server", "both"):
+        return []
+    return [point for point in points if point.startswith(SENT)][:: options.server_every]
+
+
+class NoSuchPoint(Exception):
+    """Nothing would be killed."""
 
 
 def main() -> None:
     """The command."""
-    parser = argparse.ArgumentParser(prog="python -m tests.crash.matrix", description=__doc__.splitlines()[0])
-    parser.add_argument("--kill", choices=("worker", "server", "both"), default="both")
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.crash.matrix",
+        description=(__doc__ or "").splitlines()[0],
+        epilog=f"points are called:\n\n{POINTS}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--kill", choices=("worker", "server", "both"), default="both", help="default: both")
     parser.add_argument("--every", type=int, default=1, metavar="N", help="take every Nth point only")
-    parser.add_argument("--only", default="", metavar="TEXT", help="take points with this in their name only")
-    parser.add_argument("--lanes", type=int, default=20, help="sessions at once; they mostly wait for timeouts")
-    parser.add_argument("--server-every", type=int, default=1, metavar="N", help="the same for the server, of those")
-    parser.add_argument("--server-lanes", type=int, default=4, help="servers at once")
-    sys.exit(min(1, asyncio.run(run(parser.parse_args()))))
+    parser.add_argument(
+        "--only", default="", metavar="TEXT", help="take points with this in their name only: see below"
+    )
+    parser.add_argument("--lanes", type=int, default=20, metavar="N", help="sessions at once; they mostly wait")
+    parser.add_argument("--server-every", type=int, default=1, metavar="N", help="of those, for the server")
+    parser.add_argument("--server-lanes", type=int, default=4, metavar="N", help="servers at once")
+    try:
+        sys.exit(min(1, asyncio.run(run(parser.parse_args()))))
+    except NoSuchPoint as error:
+        print(f"error: {error}", file=sys.stderr)
+        sys.exit(USAGE_ERROR)
 
 
 if __name__ == "__main__":

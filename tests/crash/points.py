@@ -3,18 +3,8 @@
 The server learns of a worker only by what the worker sends: completed workflow activations, heartbeats and
 completed activities. So a process that dies just before and just after each of these has died, as far as any
 history can tell, between every two events that a worker causes; events that clients and timers cause lie
-between the sending of one completion and the handling of the next activation, which are points too.
-
-    activation handled W   decided, and not sent
-    activation sent W      the server has it
-    activity received A    not begun
-    activity marked A      the server knows that the tool is about to run
-    body began L           inside the tool, before its transaction
-    body committed L       inside the tool, after it
-    activity ended A       the result is there, and not sent
-    activity reported A    the server has it
-
-W is "session" or "cycle-<n>", A an activity's type, L a label. Points of one name are numbered.
+between the sending of one completion and the handling of the next activation, which are points too. `POINTS` has
+their names.
 """
 
 import os
@@ -31,6 +21,21 @@ from temporalio import activity
 from temporalio.bridge.worker import Worker as Bridge
 
 from countersign.activities import tool as tool_room
+
+POINTS = """\
+    activation handled W   decided, and not sent
+    activation sent W      the server has it
+    activity received A    not begun
+    activity marked A      the server knows that the tool is about to run
+    body began L           inside the tool, before its transaction
+    body committed L       inside the tool, after it
+    step began L           inside a durable step
+    activity ended A       the result is there, and not sent
+    activity reported A    the server has it
+
+W is "session" or "cycle-<n>", A an activity's type, L a label. Points of one name are numbered, for instance
+"activity marked pay #2".
+"""
 
 
 @dataclass(frozen=True)

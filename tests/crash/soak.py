@@ -21,7 +21,7 @@ from temporalio.worker import Replayer
 from tests.crash.histories import failed_tasks, runs_of
 from tests.crash.processes import Worker, store_in
 from tests.crash.reference import Effects, patiently
-from tests.crash.soak_people import Soak, live, operate
+from tests.crash.soak_people import Soak, live, met, operate
 from tests.crash.soak_plan import plan
 
 from countersign.agent_client import AgentClient
@@ -73,16 +73,23 @@ async def tell(soak: Soak, crew: Crew, every_s: float) -> None:
             print(f"  FAULT {fault[:500]}", flush=True)
         told = len(soak.faults)
         crew.rss.append((time.monotonic() - began, crew.workers[0].rss_mb))
-        sizes = " ".join(f"{worker.rss_mb:.0f}" for worker in crew.workers)
+        sizes = ", ".join(f"{worker.rss_mb:.0f}" for worker in crew.workers)
         print(
             f"  {crew.rss[-1][0]:.0f} s: {len(soak.started)} started, {len(soak.finished)} finished, "
-            f"{crew.kills} kills, {soak.counts['answers sent']} answers, {len(soak.faults)} faults; RSS in MB: {sizes}",
+            f"{crew.kills} kills, {soak.counts['answers sent']} answers, {len(soak.faults)} faults; "
+            f"memory of each worker (RSS): {sizes} MB",
             flush=True,
         )
 
 
 async def run(options: argparse.Namespace, address: str, folder: Path) -> int:
     """The soak; returns the number of faults."""
+    print(
+        f"{options.sessions} sessions over {options.minutes:g} min; {options.workers} workers, "
+        f"one of them, but never the first, killed every {options.kill_every:g} s on average; "
+        f"{options.operators} operators; a line every {options.tell_every:g} s",
+        flush=True,
+    )
     queue, effects, began = f"soak-{uuid.uuid4().hex[:8]}", Effects(folder / "effects.sqlite"), time.monotonic()
     chance = random.Random(options.seed)
     soak = Soak(await _client(address, queue, folder), effects, chance, options.malformed)
@@ -161,15 +168,17 @@ async def unreplayable(soak: Soak, session_id: str) -> list[str]:
 def summary(soak: Soak, crew: Crew, worked_s: float, seconds: float) -> None:
     """Print the figures."""
     counts = soak.effects.counts()
-    ends = Counter(soak.finished.values())
+    ends = ", ".join(f"{number} with {reason}" for reason, number in Counter(soak.finished.values()).most_common())
     print(
-        f"{len(soak.started)} sessions, {len(soak.finished)} finished ({dict(ends)}) in {worked_s:.0f} s, "
+        f"{len(soak.started)} sessions, {len(soak.finished)} finished ({ends}) in {worked_s:.0f} s, "
         f"examined until {seconds:.0f} s; {crew.kills} workers killed; {sum(counts.values())} effects, "
         f"{sum('effect lost' in fault for fault in soak.faults)} lost, "
         f"{sum('effect doubled' in fault for fault in soak.faults)} doubled; {len(soak.acknowledged)} answers "
-        f"acknowledged, {sum('answer lost' in fault for fault in soak.faults)} lost; {dict(soak.counts)}; "
-        f"memory of the steady worker {[round(mb) for _, mb in crew.rss]} MB"
+        f"acknowledged, {sum('answer lost' in fault for fault in soak.faults)} lost"
     )
+    print("\n".join(["what operators did and met, none of it a fault:", *(f"  {line}" for line in met(soak.counts))]))
+    sizes = ", ".join(f"{mb:.0f}" for _, mb in crew.rss)
+    print(f"memory of the worker that is never killed (RSS), from time to time: {sizes} MB")
     for fault in soak.faults[:50]:
         print(f"  FAULT {fault}")
     print(f"{len(soak.faults)} faults")

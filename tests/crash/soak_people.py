@@ -133,3 +133,24 @@ async def _garbage(soak: Soak, session: SessionHandle) -> None:
             soak.faults.append(f"{session.id}: garbage was taken for an answer: {value!r}")
     except (WorkflowUpdateFailedError, RPCError):
         return
+
+
+def met(counts: Counter[str]) -> list[str]:
+    """What operators did and met, in words, a line each.
+
+    Args:
+        counts: As in `Soak`; what no line here tells stands there under its own name.
+    """
+    late = sum(counts[f"refused: {code}"] for code in IN_VAIN)
+    told = {
+        "answers sent": "answers sent, a third of them by signal, which nobody acknowledges",
+        "unknown outcomes answered": "calls had been cut by a kill, and an operator said what had become of them",
+        "malformed sent": "messages were garbage, on purpose",
+        "operator met SessionEndedError": "times a session had ended before an operator's answer came",
+        "operator met NoWorkerError": "times no worker was there to take an answer: one had just been killed",
+        "operator met SessionNotFoundError": "times a session of the list was not there any more",
+    }
+    lines = [f"{counts[key]} {words}" for key, words in told.items() if counts[key]]
+    lines += [f"{late} answers came too late: another operator had been quicker"] if late else []
+    known = told.keys() | {f"refused: {code}" for code in IN_VAIN}
+    return lines + [f"{number} times: {key}" for key, number in sorted(counts.items()) if key not in known]

@@ -22,5 +22,5 @@ async def test_a_query_is_taken_by_the_server(client: Client, name: str):
 
 def test_alerts_name_queries_that_are_there():
     """An operator finds the query that an alert is about."""
-    alerts = re.findall(r'\| query "([^"]+)"', (DOCS / "deploying.md").read_text())
+    alerts = re.findall(r'\| query "([^"]+)"', (DOCS / "fleet.md").read_text())
     assert alerts and set(alerts) <= QUERIES.keys()

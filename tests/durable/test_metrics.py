@@ -45,22 +45,27 @@ async def until(url: str, status: int, words: str = "", within_s: float = 30) ->
     return got[1]
 
 
-def ours(metrics: str) -> dict[tuple[str, str], float]:
-    """Our samples by name and the label that tells them apart: decision, code, kind or stop reason, else ""."""
+def ours(metrics: str, agent: str = "per-call") -> dict[tuple[str, str], float]:
+    """Our samples by name and the label that tells them apart: decision, code, kind or stop reason, else "".
+
+    One agent's, so that each stands there once: what is counted must go on in the series that began at 0.
+    """
     found: dict[tuple[str, str], float] = {}
     for line in metrics.splitlines():
         if line.startswith("countersign_") and "_bucket" not in line:
             name, _, rest = line.partition("{")
             labels, _, value = rest.rpartition("} ")
             known = dict(item.split("=", 1) for item in labels.split(","))
-            if known.get("agent") == '"per-call"':
+            if known.get("agent") == f'"{agent}"':
                 own = next((known[key] for key in ("decision", "code", "kind", "stop_reason") if key in known), '""')
-                found[name, own.strip('"')] = float(value)
+                key = (name, own.strip('"'))
+                assert key not in found, f"{line}: a second series of the same, with other labels"
+                found[key] = float(value)
     return found
 
 
 async def test_a_scrape_finds_what_people_decided(lab):
-    """One approval, one denial, one expiry, one refused answer: counted once, over several runs and a replay."""
+    """One approval, one denial, one expiry, a refused answer: counted as they come, over runs and a replay."""
     flags = [f"--metrics-address=127.0.0.1:{free_port()}", "--fleet-metrics-s", "0.2"]
     url = f"http://{flags[0].partition('=')[2]}/metrics"
     worker = lab.worker("lab.agents", None, *flags)
@@ -86,20 +91,44 @@ async def test_a_scrape_finds_what_people_decided(lab):
         ("countersign_decision_seconds_count", "approved"): 1,
         ("countersign_decision_seconds_count", "denied"): 1,
         ("countersign_questions_expired_total", ""): 1,
-        ("countersign_answers_refused_total", "unknown_interrupt"): 1,
+        ("countersign_answers_refused_total", "unknown_interrupt"): 2,  # the client sends it once more
         ("countersign_turns_total", "end_turn"): 2,
     }
     assert {key: counts.get(key) for key in expected} == expected
     assert counts["countersign_model_tokens_total", "output"] > 0
-    assert ("countersign_unknown_outcomes_total", "") not in counts
+    assert counts["countersign_unknown_outcomes_total", ""] == 0
     assert "temporal_workflow_task_execution_latency" in await until(url, 200)
     worker.restart()
     assert await session.audit(), "a query replays the whole history on the new worker"
     again = ours(await until(url, 200))
-    assert {name for name, _ in again} <= {
-        "countersign_questions_open", "countersign_sessions_waiting", "countersign_oldest_question_age_seconds",
-        "countersign_fleet_truncated",
-    }  # fmt: skip
+    assert {key for key, value in again.items() if value} == set(), "a replay counts nothing"
+    assert ("countersign_turns_total", "failed") in again, "the counters of a new process begin at 0"
+
+
+async def test_a_call_that_may_have_run_is_seen_until_somebody_says_what_became_of_it(lab):
+    """The alert on unknown outcomes: a gauge on whichever worker is left, and a counter that was 0 before the kill."""
+    flags = [f"--metrics-address=127.0.0.1:{free_port()}", "--fleet-metrics-s", "0.2"]
+    url = f"http://{flags[0].partition('=')[2]}/metrics"
+    counter, gauge = ("countersign_unknown_outcomes_total", ""), ("countersign_unknown_outcomes_open", "")
+    worker = lab.worker("lab.agents", None, *flags)
+    session = await lab.start(worker, "free", f"effects={lab.effects_file} slow:a:2")
+    await until_effects(lab, "a-began")
+    assert ours(await until(url, 200, gauge[0]), "free").items() >= {counter: 0, gauge: 0}.items()
+    worker.restart()
+    [question] = await questions(session, 1)
+    await until_sample(url, gauge, 1)
+    risen = ours(await until(url, 200), "free")[counter]
+    assert risen >= 1  # twice if a query met the new worker before the session's step did
+    await session.answer((question.id, "skip"))
+    await session.result()
+    await until_sample(url, gauge, 0)
+
+
+async def until_sample(url: str, key: tuple[str, str], value: float) -> None:
+    """Wait until a sample of the agent `free` has a value."""
+    async with asyncio.timeout(30):
+        while ours(await until(url, 200), "free").get(key) != value:
+            await asyncio.sleep(0.1)
 
 
 async def test_a_worker_that_is_told_to_stop_is_not_ready_and_lives(lab):

@@ -14,7 +14,7 @@ from countersign.activities.search_attributes import register
 from countersign.agent_client.listing import count_asking
 from countersign.agent_core.wire import MEMO_QUESTIONS, SEARCH_AGENT, SEARCH_PENDING, SESSION_WORKFLOW
 from countersign.serving import fleet_metrics
-from countersign.serving.fleet_metrics import counted
+from countersign.serving.fleet_metrics import counted, pause_s
 from countersign.serving.shares import Share
 
 OLDEST = datetime(2026, 1, 1, tzinfo=UTC)
@@ -81,3 +81,11 @@ async def test_another_agents_sessions_use_up_no_place(client, queue):
     found = (await counted(client, share(queue, "looker", "payer")))["looker"]
     assert (found.sessions, found.questions, found.asked_at) == (2, 4, OLDEST)
     assert not found.truncated
+
+
+def test_workers_that_started_together_do_not_count_together():
+    """The pauses differ, and are what was asked for on average."""
+    pauses = [pause_s(30) for _ in range(1_000)]
+    assert 15 <= min(pauses) < max(pauses) <= 45
+    assert len(set(pauses)) > 900
+    assert sum(pauses) / len(pauses) == pytest.approx(30, abs=2)
