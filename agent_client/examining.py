@@ -11,7 +11,7 @@ from typing import Any
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, GetSystemInfoRequest
-from temporalio.client import Client
+from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.envconfig import ClientConfigProfile
 from temporalio.service import RPCError
 
@@ -36,6 +36,7 @@ from countersign.agent_client.sending import within
 from countersign.agent_client.shell import word
 from countersign.agent_client.translation import server_trouble, worker_fails
 from countersign.agent_client.waiting_calls import waiting_calls
+from countersign.agent_client.worker_faults import GIVE_IT, LACKS, lacked
 from countersign.agent_client.workers import Poller, pollers
 from countersign.agent_core.wire import SEARCH_PENDING, SESSION_WORKFLOW, STATUS_QUERY
 
@@ -193,17 +194,25 @@ async def _sessions(client: Client, queue: str) -> Check:
         query = partial(client.get_workflow_handle(session.id).query, STATUS_QUERY, {}, rpc_timeout=_RPC)
         try:
             await within(_ANSWER_S, query)
-        except (RPCError, TimeoutError) as error:
-            if isinstance(error, RPCError) and worker_fails(error):
-                found = f"its worker fails on session {session.id!r} (workflow task in failed state)"
-                return Check(
-                    "sessions", "failure", found, f"for the cause: temporal workflow show -w {word(session.id)}"
-                )
-            return waiting_check(queue, count, waiting, False)
         except Exception as error:
-            return Check("sessions", "failure", f"session {session.id!r} can't say how it is: {error}")
+            return await _unanswered(client, session.id, error, waiting_check(queue, count, waiting, False))
         return waiting_check(queue, count, waiting, True)
     return waiting_check(queue, count, waiting, None)
+
+
+async def _unanswered(client: Client, session_id: str, error: Exception, nobody: Check) -> Check:
+    """What it means that a session did not answer; `nobody` if no worker seems to run."""
+    fails = isinstance(error, RPCError) and worker_fails(error)
+    if fails or isinstance(error, WorkflowQueryFailedError):
+        what = await lacked(error, client, session_id)
+        if what is not None:
+            return Check("sessions", "failure", f"session {session_id!r} can't be asked: {LACKS} ({what})", GIVE_IT)
+    if fails:
+        found = f"its worker fails on session {session_id!r} (workflow task in failed state)"
+        return Check("sessions", "failure", found, f"for the cause: temporal workflow show -w {word(session_id)}")
+    if isinstance(error, (RPCError, TimeoutError)):
+        return nobody
+    return Check("sessions", "failure", f"session {session_id!r} can't say how it is: {error}")
 
 
 async def _calls(client: Client, queue: str, now: datetime) -> list[Check]:

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from countersign.agent_client.shell import command, word
+from countersign.agent_client.unreadable import without_promise
+from countersign.agent_client.worker_faults import LACKING
 from countersign.agent_core.deployment import AgentDeployment
 from countersign.agent_core.errors import ToolInputError
 from countersign.agent_core.session import SessionState
@@ -16,7 +18,7 @@ from countersign.workflows.replayed import Started
 
 Level = Literal["breaks", "notice"]
 Kind = Literal[
-    "nondeterminism", "replay-failed", "agent-missing", "tool-missing", "input-refused", "asked-again",
+    "nondeterminism", "replay-failed", "unreadable", "agent-missing", "tool-missing", "input-refused", "asked-again",
     "handler-state", "handler-unknown", "pinned", "ended",
 ]  # fmt: skip
 
@@ -180,3 +182,22 @@ def nondeterminism(is_cycle: bool, workflow_id: str, said: str, where: str) -> F
             "--versioning-override-build-id OLD_BUILD), or add workflow.patched where the commands differ"
         )
     return Finding("nondeterminism", "breaks", text, advice)
+
+
+def failed(said: str, types: Sequence[str]) -> Finding:
+    """The replay ended with an error.
+
+    Args:
+        said: Its words.
+        types: Its type, and its causes'.
+    """
+    if not LACKING.isdisjoint(types):
+        return Finding(
+            "unreadable",
+            "breaks",
+            f"this process lacks a key or a store that it needs: {without_promise(said)}",
+            "give this command what the workers have (COUNTERSIGN_ENCRYPTION_KEYS, COUNTERSIGN_STORAGE); on a worker "
+            "that lacks it, too, the task fails again and again until it has it, and nothing is lost",
+        )
+    advice = "the same would happen on a worker: its task fails again and again until the code is corrected"
+    return Finding("replay-failed", "breaks", said, advice)

@@ -6,19 +6,25 @@ Nothing is sent to a session, and no tool, model or step runs: a replay takes th
 import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from temporalio.api.enums.v1 import VersioningBehavior
 from temporalio.client import Client, WorkflowExecutionDescription, WorkflowHistory
-from temporalio.converter import DataConverter
+from temporalio.converter import DataConverter, DefaultFailureConverter
 from temporalio.exceptions import TemporalError
 from temporalio.runtime import Runtime, TelemetryConfig
 from temporalio.worker import Replayer
 from temporalio.workflow import NondeterminismError
 
 from countersign.agent_client.payloads import data_converter
-from countersign.agent_client.replay_findings import Finding, difference, nondeterminism, session_findings
+from countersign.agent_client.replay_findings import (
+    Finding,
+    difference,
+    failed,
+    nondeterminism,
+    session_findings,
+)
 from countersign.agent_client.replay_histories import kind_of, open_children, started_in
 from countersign.agent_client.translation import described, translated
 from countersign.agent_core.deployment import load_agents
@@ -79,7 +85,9 @@ class Rehearsal:
         self._roots = frozenset(roots_of(modules))
         self.agents = load_agents(modules)
         self._runner = policed_runner(modules)
-        self._converter = data_converter(worker=True) if converter is None else converter
+        given = data_converter(worker=True) if converter is None else converter
+        # A replay sends nothing, so that its failures need not be hidden: their words are the finding.
+        self._converter = replace(given, failure_converter_class=DefaultFailureConverter)
         self._namespace = namespace
         # Temporal's core logs each nondeterminism to standard output, which belongs to the report.
         self._runtime = Runtime(telemetry=TelemetryConfig(logging=None, metrics=None))
@@ -98,8 +106,7 @@ class Rehearsal:
             where = difference(await started_in(history, self._converter), witness.started, witness.ended)
             findings.append(nondeterminism(kind == "cycle", history.workflow_id, _plain(failure), where))
         elif failure is not None:
-            advice = "the same would happen on a worker: its task fails again and again until the code is corrected"
-            findings.append(Finding("replay-failed", "breaks", _plain(failure), advice))
+            findings.append(failed(_plain(failure), _types(failure)))
         state = witness.state
         if state is not None and state.status != "closed" and not findings:
             findings += session_findings(state, self.agents)
@@ -130,6 +137,11 @@ def _plain(failure: Exception) -> str:
     """Temporal's words, out of the structure that its core prints them in."""
     said = re.search(r'message: "((?:[^"\\]|\\.)+)"', str(failure))
     return said[1] if said else str(failure) or type(failure).__name__
+
+
+def _types(failure: Exception) -> list[str]:
+    """The types of a failure and its causes, as Temporal's core prints them."""
+    return re.findall(r'r#type: "(\w+)"', str(failure))
 
 
 async def with_cycles(temporal: Client, rehearsal: Rehearsal, session_id: str) -> AsyncIterator[Replayed]:

@@ -23,7 +23,8 @@ from countersign.agent_client.errors import (
     SessionEndedError,
     SessionNotFoundError,
 )
-from countersign.agent_client.workers import no_answer, no_worker, task_fails
+from countersign.agent_client.worker_faults import lacked
+from countersign.agent_client.workers import no_answer, no_worker, task_fails, worker_lacks
 from countersign.agent_core.errors import AnswerRefused, CountersignError
 from countersign.agent_core.wire import SESSION_WORKFLOW
 
@@ -82,6 +83,8 @@ async def translated(error: Exception, client: Client, session_id: str | None = 
     if isinstance(error, WorkflowUpdateFailedError):
         return refusal(error)
     if isinstance(error, WorkflowQueryFailedError):
+        if session_id is not None and (what := await lacked(error, client, session_id)) is not None:
+            return worker_lacks(session_id, what)
         return ClientError(f"session {session_id!r} could not answer the query: {error.message}")
     if isinstance(error, RPCError):
         return await _rpc_error(error, client, session_id)
@@ -130,9 +133,11 @@ async def _unanswered(error: RPCError, client: Client, session_id: str) -> Clien
         seen = await described(client, session_id)
     except ClientError as other:
         return other
-    if error.status != RPCStatusCode.FAILED_PRECONDITION:
-        return no_answer(seen)
-    return task_fails(seen) if worker_fails(error) else no_worker(seen)
+    if error.status == RPCStatusCode.FAILED_PRECONDITION and not worker_fails(error):
+        return no_worker(seen)
+    if (what := await lacked(error, client, session_id)) is not None:
+        return worker_lacks(session_id, what)
+    return task_fails(seen) if worker_fails(error) else no_answer(seen)
 
 
 async def described(client: Client, session_id: str) -> WorkflowExecutionDescription:

@@ -9,8 +9,13 @@ READING_ERRORS = (PayloadError, ValueError, KeyError, RuntimeError)
 
 def why(error: Exception) -> str:
     """The error's words, without the promise that is for workers only: nobody tries a command again."""
-    text = str(error).removesuffix(AGAIN).rstrip(" :;")
+    text = without_promise(str(error))
     return text if isinstance(error, PayloadError) else f"a value can't be decoded: {text}"
+
+
+def without_promise(text: str) -> str:
+    """A payload error's words, without what holds for the worker that tries again."""
+    return text.removesuffix(AGAIN).rstrip(" :;")
 
 
 def in_short(reason: str) -> str:

@@ -12,6 +12,7 @@ from temporalio.service import RPCError
 
 from countersign.agent_client.errors import NoWorkerError
 from countersign.agent_client.shell import how_to_start, word
+from countersign.agent_client.worker_faults import GIVE_IT, LACKS
 
 POLL_LASTS = timedelta(seconds=75)
 """An idle worker polls anew after a minute: one that was not seen for longer is gone. The server lists it for five."""
@@ -104,8 +105,8 @@ def no_answer(seen: WorkflowExecutionDescription, waited_s: float | None = None)
         waited_s: For how long it was waited, in seconds; None if that is not known.
     """
     within = f" within {waited_s:g} s" if waited_s is not None else ""
-    what = f"session {seen.id!r} did not answer{within}: its worker is busy or gone"
-    return _unanswered(seen, f"{what}. It is safe; ask again, and if none runs")
+    what = f"session {seen.id!r}, which is safe, did not answer{within}: its worker is busy or gone"
+    return _unanswered(seen, f"{what}; ask again, and if no worker runs", ", ")
 
 
 def task_fails(seen: WorkflowExecutionDescription) -> NoWorkerError:
@@ -116,8 +117,21 @@ def task_fails(seen: WorkflowExecutionDescription) -> NoWorkerError:
     )
 
 
-def _unanswered(seen: WorkflowExecutionDescription, what: str) -> NoWorkerError:
+def worker_lacks(session_id: str, what: str) -> NoWorkerError:
+    """The error for a session whose worker lacks a key or a store.
+
+    Args:
+        session_id: The session.
+        what: In the worker's words, see `worker_faults.lacked`.
+    """
+    return NoWorkerError(
+        f"session {session_id!r} can't be asked: {LACKS} ({what}). It is safe and goes on when a worker that has it "
+        f"runs; {GIVE_IT}"
+    )
+
+
+def _unanswered(seen: WorkflowExecutionDescription, what: str, joint: str = "; ") -> NoWorkerError:
     if seen.status not in (None, WorkflowExecutionStatus.RUNNING):
         how = str(seen.status.name).lower() if seen.status is not None else ""
-        what = f"session {seen.id!r} has ended ({how}), and reading its conversation needs a worker"
-    return NoWorkerError(f"{what}; {how_to_start(seen.task_queue)}")
+        what, joint = f"session {seen.id!r} has ended ({how}), and reading its conversation needs a worker", "; "
+    return NoWorkerError(f"{what}{joint}{how_to_start(seen.task_queue)}")

@@ -5,6 +5,7 @@ import contextlib
 import logging
 import os
 import sys
+import warnings
 from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -89,6 +90,8 @@ def replay(
     sys.path.insert(0, os.getcwd())
     for name in ("temporalio", "countersign"):  # what a replay meets is reported, not logged
         logging.getLogger(name).setLevel(logging.CRITICAL)
+    # Of a workflow whose arguments can't be decoded: Temporal has made its coroutine by then.
+    warnings.filterwarnings("ignore", "coroutine .* was never awaited", RuntimeWarning)
     with _progress() as tell:
         found = _found(wanted, Connection(address, namespace, profile), as_json, tell)
     breaks = any(one.breaks for one in found.replayed)

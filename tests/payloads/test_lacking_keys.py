@@ -1,0 +1,98 @@
+"""A key that was taken from the workers too early: every command says so, and what to do."""
+
+import asyncio
+import base64
+import os
+import subprocess
+from functools import partial
+from pathlib import Path
+
+import pytest
+from temporalio.service import RPCError, RPCStatusCode
+from tests.conftest import ROOT, Lab
+from tests.durable.test_waiting import BIN, questions
+from tests.payloads.test_durable_encryption import failed_task
+
+from countersign.agent_client import NoWorkerError, SessionHandle
+from countersign.agent_client.replay_findings import failed
+from countersign.agent_client.translation import translated
+
+FAILED_PRECONDITION = RPCStatusCode.FAILED_PRECONDITION
+LACKS = "its worker lacks a key or a store that it needs"
+
+
+@pytest.fixture
+async def left(lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> SessionHandle:
+    """A session of key k1 whose worker has k2 only; whoever looks has both."""
+    keys = {name: f"{name} {base64.b64encode(os.urandom(32)).decode()}\n" for name in ("k1", "k2")}
+    for name, text in {"old": keys["k1"], "new": keys["k2"], "both": keys["k2"] + keys["k1"]}.items():
+        (tmp_path / name).write_text(text)
+    monkeypatch.setenv("COUNTERSIGN_ENCRYPTION_KEYS", str(tmp_path / "old"))
+    worker = lab.worker()
+    agents = await lab.client(worker)
+    session = await agents.start("per-call", f"effects={lab.effects_file} effect:a")
+    await questions(session, 1)
+    worker.stop()
+    monkeypatch.setenv("COUNTERSIGN_ENCRYPTION_KEYS", str(tmp_path / "new"))
+    lab.worker(queue=worker.queue)
+    monkeypatch.setenv("COUNTERSIGN_ENCRYPTION_KEYS", str(tmp_path / "both"))
+    return (await lab.client(worker)).session(session.id)
+
+
+async def said(lab: Lab, *words: str, keys: str = "both") -> tuple[int, str]:
+    """Exit code and whole output of the command."""
+    path = os.pathsep.join([str(lab.folder), str(ROOT), str(ROOT / "tests" / "durable")])
+    environment = {**os.environ, "PYTHONPATH": path, "COUNTERSIGN_ENCRYPTION_KEYS": str(lab.folder / keys)}
+    command = [str(BIN / "countersign"), *words, "--address", lab.address]
+    run = partial(subprocess.run, command, cwd=lab.folder, env=environment, capture_output=True, text=True, timeout=60)
+    ended = await asyncio.to_thread(run, check=False)
+    return ended.returncode, ended.stdout + ended.stderr
+
+
+async def test_every_command_names_the_key_that_the_worker_lacks(lab, left):
+    """Not "Encoded failure": whoever has both keys reads what the worker said, and what to do."""
+    queue = (await left.summary()).task_queue
+    for code, *words in (
+        (3, "approve", left.id),
+        (0, "show", left.id),
+        (0, "interrupts", left.id),
+        (1, "doctor", "--task-queue", queue),
+        (3, "stop", left.id),
+    ):
+        got, text = await said(lab, *words)
+        assert (got, "Encoded failure" in text) == (code, False), text
+        assert f"{LACKS} (a payload is encrypted with key 'k1': " in text
+        assert "give the worker that key or store (COUNTERSIGN_ENCRYPTION_KEYS" in text
+
+
+async def test_whoever_lacks_the_keys_of_the_worker_is_pointed_to_its_log(lab, left):
+    """The type of the failure is in the clear, its words are not."""
+    (lab.folder / "old-only").write_text((lab.folder / "old").read_text())
+    _, text = await said(lab, "approve", left.id, keys="old-only")
+    assert f"{LACKS} (the worker's log names it)" in text
+
+
+async def test_a_task_that_fails_for_want_of_a_key_is_not_blamed_on_the_code(client, lab, left):
+    """Its failure is looked up in the history, once the server asks the worker no more."""
+    await left.stop()
+    await failed_task(client, left.id)
+    refused = RPCError("Cannot query workflow due to Workflow Task in failed state.", FAILED_PRECONDITION, b"")
+    told = await translated(refused, left._temporal, left.id)
+    assert isinstance(told, NoWorkerError)
+    assert f"{LACKS} (a payload is encrypted with key 'k1'" in str(told)
+
+
+async def test_a_replay_without_the_key_says_that_it_lacks_it(lab, left):
+    """It is no fault of the code, and no warning of Python's stands beside it."""
+    words = ("replay", "--agents", "lab.agents", "--session", left.id)
+    code, text = await said(lab, *words, keys="new")
+    assert code == 1
+    assert "this process lacks a key or a store that it needs: a payload is encrypted with key 'k1'" in text
+    assert "code is corrected" not in text and "never awaited" not in text
+    assert (await said(lab, *words))[0] == 0
+
+
+def test_a_replay_that_fails_otherwise_is_blamed_on_the_code():
+    """As a worker's task would be."""
+    assert failed("boom", ["RuntimeError"]).kind == "replay-failed"
+    assert failed("no blob", ["RuntimeError", "NotHereError"]).kind == "unreadable"
