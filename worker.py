@@ -19,12 +19,13 @@ from temporalio.client import Client
 from countersign.activities.search_attributes import register
 from countersign.agent_client.connection import connect_temporal
 from countersign.agent_client.payloads import check_store, data_converter
+from countersign.agent_client.workers import Build
 from countersign.agent_core.deployment import AgentDeployment, load_agents
 from countersign.agent_core.errors import CountersignError
 from countersign.agent_core.wire import WORKER_READY
 from countersign.serving.building import build_workers, crowded
 from countersign.serving.builds import watching
-from countersign.serving.checks import check_namespace, not_current, unserved_tools
+from countersign.serving.checks import check_namespace, not_current, unserved_tools, unversioned
 from countersign.serving.flags import settings_from
 from countersign.serving.fleet_metrics import reporting
 from countersign.serving.health import Health, listening
@@ -74,9 +75,9 @@ async def serve(settings: WorkerSettings, deployments: Mapping[str, AgentDeploym
         for worker in workers:
             await around.enter_async_context(worker)
         health.serving(client, workers)
-        await _announce(client, settings, shares)
+        stale = await _announce(client, settings, shares)
         if settings.deployment is not None:
-            await around.enter_async_context(watching(client, shares, _say))
+            await around.enter_async_context(watching(client, shares, _say, stale))
         await stop.wait()
         health.drain()
         _say(f"stopping; running tools get {settings.graceful_shutdown_s:g} s to finish")
@@ -91,8 +92,12 @@ async def _register(client: Client) -> None:
         )
 
 
-async def _announce(client: Client, settings: WorkerSettings, shares: Sequence[Share]) -> None:
-    """Say what is served, and what looks as if it would be waited for in vain."""
+async def _announce(client: Client, settings: WorkerSettings, shares: Sequence[Share]) -> Build | None:
+    """Say what is served, and what looks as if it would be waited for in vain.
+
+    Returns:
+        This process's build, if it is not the current one.
+    """
     agents = sorted(name for share in shares for name in share.deployments)
     queues = [share.task_queue for share in shares]
     only = f"; only their tools {', '.join(shares[0].tools())}" if settings.tools_only else ""
@@ -104,9 +109,15 @@ async def _announce(client: Client, settings: WorkerSettings, shares: Sequence[S
         _say(crowd)
     for text in await unserved_tools(client, shares) if not settings.tools_only else []:
         _say(text)
-    stale = await not_current(client, settings.deployment) if settings.deployment is not None else None
-    if stale is not None:
-        _say(stale)
+    if settings.deployment is None:
+        for text in await unversioned(client, shares):
+            _say(text)
+        return None
+    stale = await not_current(client, settings.deployment)
+    if stale is None:
+        return None
+    _say(stale)
+    return Build(settings.deployment.version.deployment_name, settings.deployment.version.build_id)
 
 
 def loaded(modules: Sequence[str]) -> dict[str, AgentDeployment]:

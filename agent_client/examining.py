@@ -2,7 +2,7 @@
 
 import asyncio
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
@@ -13,10 +13,10 @@ from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, GetSystemInfoRequest
 from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.envconfig import ClientConfigProfile
-from temporalio.service import RPCError
+from temporalio.service import RPCError, RPCStatusCode
 
 from countersign.activities.search_attributes import ATTRIBUTES
-from countersign.agent_client.builds import current_build, lost_builds
+from countersign.agent_client.builds import lost_builds
 from countersign.agent_client.connection import DEFAULT_ADDRESS, connect_temporal
 from countersign.agent_client.errors import ClientError
 from countersign.agent_client.health import (
@@ -24,7 +24,7 @@ from countersign.agent_client.health import (
     Setting,
     attributes_check,
     calls_check,
-    deployment_check,
+    deployment_checks,
     lost_check,
     namespace_check,
     pollers_check,
@@ -37,11 +37,14 @@ from countersign.agent_client.shell import word
 from countersign.agent_client.translation import server_trouble, worker_fails
 from countersign.agent_client.waiting_calls import waiting_calls
 from countersign.agent_client.worker_faults import GIVE_IT, LACKS, lacked
-from countersign.agent_client.workers import Poller, pollers
+from countersign.agent_client.workers import Build, polled, pollers
 from countersign.agent_core.wire import SEARCH_PENDING, SESSION_WORKFLOW, STATUS_QUERY
 
 _RPC = timedelta(seconds=5)
 _ANSWER_S = 3.0
+_PAUSES_S = (0.5, 1.0, 2.0)
+"""Before a server that limits requests is asked again."""
+
 _MOST = 500
 """Sessions whose agents are looked at."""
 
@@ -158,32 +161,43 @@ def _type(kind: Any) -> str:
 
 
 async def _queue(client: Client, queue: str) -> list[Check]:
-    now = datetime.now(UTC)
     try:
-        for_workflows, for_activities = [await pollers(client, queue, kind) for kind in ("workflow", "activity")]
-        checks = [pollers_check("workflows", queue, for_workflows, now)]
-        checks.append(pollers_check("activities", queue, for_activities, now))
-        checks += await _deployments(client, for_workflows)
-        checks += lost_check(await lost_builds(client, queue), client.namespace, queue)
-        return [*checks, await _sessions(client, queue), *await _calls(client, queue, now)]
+        return await _patiently(partial(_looked_at, client, queue))
     except RPCError as error:
         advice = "check what this client may do in the namespace"
+        if error.status == RPCStatusCode.RESOURCE_EXHAUSTED:
+            advice = "the server limits requests: ask again in a minute"
         return [Check("task queue", "failure", f"{queue!r} can't be examined: {error.message}", advice)]
 
 
-async def _deployments(client: Client, polling: Sequence[Poller]) -> list[Check]:
-    """For each deployment whose versioned builds poll: whether its current version is among them."""
-    builds: dict[str, list[str]] = {}
-    for poller in sorted(polling, key=lambda poller: poller.last_seen):
-        if poller.deployment and poller.build_id not in builds.setdefault(poller.deployment, []):
-            builds[poller.deployment].append(poller.build_id)
-    checks = []
-    for name, build_ids in builds.items():
-        checks.append(deployment_check(name, build_ids, await current_build(client, name)))
-    return checks
+async def _patiently(look: Callable[[], Awaitable[list[Check]]]) -> list[Check]:
+    """Look, again after a pause if the server limits requests, as it does right after a build became current."""
+    for pause_s in _PAUSES_S:
+        try:
+            return await look()
+        except RPCError as error:
+            if error.status != RPCStatusCode.RESOURCE_EXHAUSTED:
+                raise
+        await asyncio.sleep(pause_s)
+    return await look()
 
 
-async def _sessions(client: Client, queue: str) -> Check:
+async def _looked_at(client: Client, queue: str) -> list[Check]:
+    """The checks of a queue.
+
+    Raises:
+        RPCError: If the server does not say something.
+    """
+    now = datetime.now(UTC)
+    for_workflows, for_activities = await polled(client, queue), await polled(client, queue, "activity")
+    checks = [pollers_check("workflows", queue, for_workflows, now)]
+    checks.append(pollers_check("activities", queue, for_activities, now))
+    checks += deployment_checks(client.namespace, queue, for_workflows, now)
+    checks += lost_check(await lost_builds(client, queue), client.namespace, queue)
+    return [*checks, await _sessions(client, queue, for_workflows.current), *await _calls(client, queue, now)]
+
+
+async def _sessions(client: Client, queue: str, current: Build | None) -> Check:
     running = f"WorkflowType = '{SESSION_WORKFLOW}' AND ExecutionStatus = 'Running' AND TaskQueue = '{quoted(queue)}'"
     count = (await client.count_workflows(running)).count
     try:
@@ -195,13 +209,15 @@ async def _sessions(client: Client, queue: str) -> Check:
         try:
             await within(_ANSWER_S, query)
         except Exception as error:
-            return await _unanswered(client, session.id, error, waiting_check(queue, count, waiting, False))
+            return await _unanswered(client, session.id, error, waiting_check(queue, count, waiting, False, current))
         return waiting_check(queue, count, waiting, True)
     return waiting_check(queue, count, waiting, None)
 
 
 async def _unanswered(client: Client, session_id: str, error: Exception, nobody: Check) -> Check:
     """What it means that a session did not answer; `nobody` if no worker seems to run."""
+    if isinstance(error, RPCError) and error.status == RPCStatusCode.RESOURCE_EXHAUSTED:
+        raise error
     fails = isinstance(error, RPCError) and worker_fails(error)
     if fails or isinstance(error, WorkflowQueryFailedError):
         what = await lacked(error, client, session_id)

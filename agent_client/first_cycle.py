@@ -10,8 +10,8 @@ from countersign.agent_client.errors import AgentRunError, NoWorkerError
 from countersign.agent_client.queues import AGENT_PLACE
 from countersign.agent_client.reading import SessionReader
 from countersign.agent_client.sending import backoff_s, paused
-from countersign.agent_client.shell import how_to_start, word
-from countersign.agent_client.workers import nobody_polls
+from countersign.agent_client.shell import word
+from countersign.agent_client.workers import nobody_polls, start_command
 from countersign.agent_core.wire import cycle_id
 
 PATIENCE = timedelta(seconds=1.5)
@@ -38,7 +38,7 @@ async def trouble_at_start(
     started_at = datetime.now(UTC)
     if await nobody_polls(temporal, task_queue):
         why = f"no worker polls task queue {task_queue!r}"
-        return _waits(reader.id, task_queue, why) + await _elsewhere(temporal, reader, task_queue)
+        return await _waits(temporal, reader.id, task_queue, why) + await _elsewhere(temporal, reader, task_queue)
     try:
         async with asyncio.timeout(patience.total_seconds()):
             async for _ in paused(backoff_s(0.05, 0.5)):
@@ -47,7 +47,7 @@ async def trouble_at_start(
     except (TimeoutError, NoWorkerError):
         if await nobody_polls(temporal, task_queue, started_at):
             why = f"no worker of task queue {task_queue!r} took it (killed, busy, or no current build)"
-            return _waits(reader.id, task_queue, why) + await _elsewhere(temporal, reader, task_queue)
+            return await _waits(temporal, reader.id, task_queue, why) + await _elsewhere(temporal, reader, task_queue)
     return None
 
 
@@ -82,5 +82,5 @@ async def _elsewhere(temporal: Client, reader: SessionReader, task_queue: str) -
     return f". Workers poll {own!r}: stop this session, and start it with --task-queue {template}"
 
 
-def _waits(session_id: str, task_queue: str, why: str) -> str:
-    return f"{why}: session {session_id!r} waits for one; {how_to_start(task_queue)}"
+async def _waits(temporal: Client, session_id: str, task_queue: str, why: str) -> str:
+    return f"{why}: session {session_id!r} waits for one; {await start_command(temporal, task_queue)}"

@@ -7,8 +7,8 @@ from typing import Literal
 
 from countersign.agent_client.builds import LostBuild
 from countersign.agent_client.moments import span
-from countersign.agent_client.shell import how_to_run_tools, how_to_start, word
-from countersign.agent_client.workers import POLL_LASTS, Poller
+from countersign.agent_client.shell import how_to_promote, how_to_run_tools, how_to_start, word
+from countersign.agent_client.workers import POLL_LASTS, Build, Polled, Poller
 
 Level = Literal["ok", "warning", "failure"]
 
@@ -88,24 +88,33 @@ def attributes_check(namespace: str, wanted: Mapping[str, str], present: Mapping
     return Check("search attributes", "warning", found, advice)
 
 
-def pollers_check(kind: str, queue: str, pollers: Sequence[Poller], now: datetime) -> Check:
+def pollers_check(kind: str, queue: str, found: Polled, now: datetime) -> Check:
     """Whether somebody takes the tasks of a queue.
 
     Args:
         kind: "workflows" or "activities".
         queue: The task queue.
-        pollers: Who asked for its tasks lately (the server forgets them after five minutes).
+        found: Who asked for its tasks lately (the server forgets them after five minutes), and its current build.
         now: The present moment.
     """
     name = f"workers for {kind}"
-    if not pollers:
-        return Check(name, "failure", f"none on task queue {queue!r}", how_to_start(queue))
-    latest = max(pollers, key=lambda poller: poller.last_seen)
-    age = max(now - latest.last_seen, timedelta(0))
-    found = f"{len(pollers)} seen lately on task queue {queue!r}, the last one {span(age)} ago ({latest.identity})"
+    start = _start(queue, found.current)
+    if not found.pollers:
+        return Check(name, "failure", f"none on task queue {queue!r}", start)
+    latest = max(found.pollers, key=lambda poller: poller.last_seen)
+    age = _age(latest, now)
+    seen = f"{len(found.pollers)} seen lately on task queue {queue!r}, the last one {span(age)} ago ({latest.identity})"
     if age > POLL_LASTS:
-        return Check(name, "failure", found, f"it has gone, it seems; {how_to_start(queue)}")
-    return Check(name, "ok", found)
+        return Check(name, "failure", seen, f"it has gone, it seems; {start}")
+    return Check(name, "ok", seen)
+
+
+def _age(poller: Poller, now: datetime) -> timedelta:
+    return max(now - poller.last_seen, timedelta(0))
+
+
+def _start(queue: str, current: Build | None) -> str:
+    return how_to_start(queue, current.deployment, current.build_id) if current else how_to_start(queue)
 
 
 def calls_check(task_queue: str, tools: Sequence[str], oldest: timedelta, pollers: Sequence[Poller]) -> Check:
@@ -127,7 +136,7 @@ def calls_check(task_queue: str, tools: Sequence[str], oldest: timedelta, poller
     return Check("calls that wait", "failure", f"{found}, and no worker polls it", how_to_run_tools(task_queue))
 
 
-def waiting_check(queue: str, running: int, waiting: int, answered: bool | None) -> Check:
+def waiting_check(queue: str, running: int, waiting: int, answered: bool | None, current: Build | None = None) -> Check:
     """Sessions on the queue, and whether a worker really answers for one of them.
 
     Args:
@@ -135,6 +144,7 @@ def waiting_check(queue: str, running: int, waiting: int, answered: bool | None)
         running: Sessions that have not ended.
         waiting: Those of them with open questions.
         answered: Whether a worker answered a question about one of them; None if none was asked.
+        current: The queue's current build, if it has one.
     """
     found = f"{running} running on {queue!r}, {waiting} of them with open questions"
     if answered is not False:
@@ -143,41 +153,55 @@ def waiting_check(queue: str, running: int, waiting: int, answered: bool | None)
         "sessions",
         "failure",
         f"{found}, and no worker answers for them",
-        f"they are safe, their answers are kept, and they go on when a worker runs; {how_to_start(queue)}",
+        f"they are safe, their answers are kept, and they go on when a worker runs; {_start(queue, current)}",
     )
 
 
-def deployment_check(deployment: str, builds: Sequence[str], current: str) -> Check:
-    """Whether the polling builds of a versioned deployment get new sessions.
+def deployment_checks(namespace: str, queue: str, found: Polled, now: datetime) -> list[Check]:
+    """Whether the builds that poll a queue get its work; nothing if nobody is versioned there.
 
     Args:
-        deployment: Name of the worker deployment.
-        builds: Build ids that poll.
-        current: The current version's build id; "" if there is none.
+        namespace: Of the queue.
+        queue: The task queue.
+        found: Who asked for its tasks lately, and its current build.
+        now: The present moment.
     """
-    polling = ", ".join(builds)
-    version = f"--deployment-name {word(deployment)} --build-id {word(builds[-1])}"
-    promote = f"temporal worker deployment set-current-version {version}"
-    if not current:
-        return Check(
-            "deployment",
-            "failure",
-            f"{deployment!r} has no current version (polling: {polling}): nothing starts",
-            promote,
-        )
-    if current not in builds:
-        return Check(
-            "deployment",
-            "failure",
-            f"{deployment!r}: build {current!r} is current, but only {polling} poll",
-            f"start a worker of build {current}, or: {promote}",
-        )
-    return Check("deployment", "ok", f"{deployment!r}: build {current!r} is current and polls")
+    alive = [one for one in sorted(found.pollers, key=lambda one: one.last_seen) if _age(one, now) <= POLL_LASTS]
+    current = found.current
+    if current is not None:
+        return [_current_check(namespace, queue, current, found.pollers, alive, now)]
+    unversioned = any(not one.build_id for one in alive)
+    checks = []
+    for name in dict.fromkeys(one.deployment for one in alive if one.build_id):
+        builds = list(dict.fromkeys(one.build_id for one in alive if one.deployment == name))
+        fate = "its builds get nothing, workers without a version get all" if unversioned else "nothing starts"
+        what = f"{name!r} has no current version (polling: {', '.join(builds)}): {fate}"
+        level: Level = "warning" if unversioned else "failure"
+        checks.append(Check("deployment", level, what, how_to_promote(namespace, name, builds[-1])))
+    return checks
+
+
+def _current_check(
+    namespace: str, queue: str, current: Build, seen: Sequence[Poller], alive: Sequence[Poller], now: datetime
+) -> Check:
+    """Whether a worker of the very build that gets a queue's work was seen lately."""
+    what = f"{current.deployment!r}: build {current.build_id!r} is current"
+    of_it = [one for one in seen if (one.deployment, one.build_id) == (current.deployment, current.build_id)]
+    age = min((_age(one, now) for one in of_it), default=None)
+    if age is not None and age <= POLL_LASTS:
+        return Check("deployment", "ok", f"{what} and polls (last seen {span(age)} ago)")
+    last = f"last seen {span(age)} ago" if age is not None else "none was seen lately"
+    others = list(dict.fromkeys(one.build_id or "a worker without a version, which gets nothing here" for one in alive))
+    polling = f"; polling: {', '.join(others)}" if others else ""
+    advice = _start(queue, current)
+    if builds := [one.build_id for one in alive if one.deployment == current.deployment]:
+        advice += f"; or let another build take over: {how_to_promote(namespace, current.deployment, builds[-1])}"
+    return Check("deployment", "failure", f"{what}, and no worker of it polls ({last}{polling})", advice)
 
 
 def lost_check(lost: Sequence[LostBuild], namespace: str, queue: str) -> list[Check]:
-    """A warning for each build that cycles wait for and nobody serves."""
-    return [Check("lost build", "warning", build.words(), build.advice(namespace, queue)) for build in lost]
+    """A failure for each build that cycles wait for and nobody serves: they would wait for ever."""
+    return [Check("lost build", "failure", build.words(), build.advice(namespace, queue)) for build in lost]
 
 
 def overall(checks: Sequence[Check]) -> Level:

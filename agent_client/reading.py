@@ -220,7 +220,8 @@ class SessionReader:
         except ClientError:
             return  # the query's own answer says it
         if await nobody_polls(self._temporal, seen.task_queue, since):
-            raise no_worker(seen) if since is None else no_answer(seen, _UNTAKEN_S)
+            temporal = self._temporal
+            raise await (no_worker(temporal, seen) if since is None else no_answer(temporal, seen, _UNTAKEN_S))
 
 
 def unchanged(session_id: str, question: Question, digest: str) -> Question:

@@ -18,13 +18,30 @@ def word(text: str) -> str:
     return shlex.quote(visible(text))
 
 
-def how_to_start(task_queue: str) -> str:
-    """How to start a worker for a task queue."""
+def how_to_start(task_queue: str, deployment: str = "", build_id: str = "") -> str:
+    """How to start a worker for a task queue.
+
+    Args:
+        task_queue: The queue.
+        deployment: The worker deployment that the queue belongs to; a worker without it would get no work.
+        build_id: Its current build.
+    """
     flag = "" if task_queue == DEFAULT_TASK_QUEUE else f" --task-queue {word(task_queue)}"
-    return (
-        f"start one with: python -m countersign.worker --agents MODULE{flag} "
-        f"(or, to develop: {command('dev')} --agents MODULE{flag})"
-    )
+    start = f"start one with: python -m countersign.worker --agents MODULE{flag}"
+    if deployment:
+        return f"{start} {version_flags(deployment, build_id)}"
+    return f"{start} (or, to develop: {command('dev')} --agents MODULE{flag})"
+
+
+def version_flags(deployment: str, build_id: str) -> str:
+    """A build, as the worker and Temporal's command take it."""
+    return f"--deployment-name {word(deployment)} --build-id {word(build_id)}"
+
+
+def how_to_promote(namespace: str, deployment: str, build_id: str) -> str:
+    """How to make a build the current one of its deployment."""
+    flags = f"-n {word(namespace)} {version_flags(deployment, build_id)} --yes"
+    return f"temporal worker deployment set-current-version {flags}"
 
 
 def how_to_run_tools(task_queue: str) -> str:

@@ -134,10 +134,10 @@ async def _unanswered(error: RPCError, client: Client, session_id: str) -> Clien
     except ClientError as other:
         return other
     if error.status == RPCStatusCode.FAILED_PRECONDITION and not worker_fails(error):
-        return no_worker(seen)
+        return await no_worker(client, seen)
     if (what := await lacked(error, client, session_id)) is not None:
         return worker_lacks(session_id, what)
-    return task_fails(seen) if worker_fails(error) else no_answer(seen)
+    return task_fails(seen) if worker_fails(error) else await no_answer(client, seen)
 
 
 async def described(client: Client, session_id: str) -> WorkflowExecutionDescription:

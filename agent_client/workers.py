@@ -40,8 +40,43 @@ class Poller:
     build_id: str = ""
 
 
+@dataclass(frozen=True)
+class Build:
+    """A version of a worker deployment.
+
+    Attributes:
+        deployment: The deployment's name.
+        build_id: The build there.
+    """
+
+    deployment: str
+    build_id: str
+
+
+@dataclass(frozen=True)
+class Polled:
+    """A task queue, as the server sees it.
+
+    Attributes:
+        pollers: Who has asked it for work in the last five minutes.
+        current: The build that gets its new tasks; None if that is whoever is not versioned.
+    """
+
+    pollers: list[Poller]
+    current: Build | None
+
+
 async def pollers(temporal: Client, task_queue: str, kind: Literal["workflow", "activity"]) -> list[Poller]:
     """Who has asked a task queue for work in the last five minutes.
+
+    Raises:
+        RPCError: If the server does not say.
+    """
+    return (await polled(temporal, task_queue, kind)).pollers
+
+
+async def polled(temporal: Client, task_queue: str, kind: Literal["workflow", "activity"] = "workflow") -> Polled:
+    """Who asks a task queue for work, and which build gets it.
 
     Raises:
         RPCError: If the server does not say.
@@ -52,7 +87,7 @@ async def pollers(temporal: Client, task_queue: str, kind: Literal["workflow", "
         task_queue_type=TaskQueueType.Value(f"TASK_QUEUE_TYPE_{kind.upper()}"),
     )
     answer = await temporal.workflow_service.describe_task_queue(request, timeout=_RPC_TIMEOUT)
-    return [
+    found = [
         Poller(
             item.identity,
             item.last_access_time.ToDatetime(UTC),
@@ -61,6 +96,17 @@ async def pollers(temporal: Client, task_queue: str, kind: Literal["workflow", "
         )
         for item in answer.pollers
     ]
+    current = answer.versioning_info.current_deployment_version
+    return Polled(found, Build(current.deployment_name, current.build_id) if current.build_id else None)
+
+
+async def start_command(temporal: Client, task_queue: str) -> str:
+    """How to start a worker that gets the work of a task queue: of its current build, if it has one."""
+    try:
+        current = (await polled(temporal, task_queue)).current
+    except RPCError:
+        current = None  # a client that may not look; whoever starts workers can
+    return how_to_start(task_queue, current.deployment, current.build_id) if current else how_to_start(task_queue)
 
 
 async def last_poll(temporal: Client, task_queue: str) -> datetime | None:
@@ -92,21 +138,26 @@ async def nobody_polls(temporal: Client, task_queue: str, since: datetime | None
     return seen is None or (since is not None and seen < since - CLOCKS_DIFFER)
 
 
-def no_worker(seen: WorkflowExecutionDescription) -> NoWorkerError:
+async def no_worker(temporal: Client, seen: WorkflowExecutionDescription) -> NoWorkerError:
     """The error for a session that can't be asked because surely no worker runs, with the next step."""
-    return _unanswered(seen, f"no worker answers for session {seen.id!r}, which is safe and goes on when one runs")
+    return await _unanswered(
+        temporal, seen, f"no worker answers for session {seen.id!r}, which is safe and goes on when one runs"
+    )
 
 
-def no_answer(seen: WorkflowExecutionDescription, waited_s: float | None = None) -> NoWorkerError:
+async def no_answer(
+    temporal: Client, seen: WorkflowExecutionDescription, waited_s: float | None = None
+) -> NoWorkerError:
     """The error for a session that did not answer: its worker may be gone, or busy.
 
     Args:
+        temporal: Asked which build a worker should be of.
         seen: The session.
         waited_s: For how long it was waited, in seconds; None if that is not known.
     """
     within = f" within {waited_s:g} s" if waited_s is not None else ""
     what = f"session {seen.id!r}, which is safe, did not answer{within}: its worker is busy or gone"
-    return _unanswered(seen, f"{what}; ask again, and if no worker runs", ", ")
+    return await _unanswered(temporal, seen, f"{what}; ask again, and if no worker runs", ", ")
 
 
 def task_fails(seen: WorkflowExecutionDescription) -> NoWorkerError:
@@ -130,8 +181,10 @@ def worker_lacks(session_id: str, what: str) -> NoWorkerError:
     )
 
 
-def _unanswered(seen: WorkflowExecutionDescription, what: str, joint: str = "; ") -> NoWorkerError:
+async def _unanswered(
+    temporal: Client, seen: WorkflowExecutionDescription, what: str, joint: str = "; "
+) -> NoWorkerError:
     if seen.status not in (None, WorkflowExecutionStatus.RUNNING):
         how = str(seen.status.name).lower() if seen.status is not None else ""
         what, joint = f"session {seen.id!r} has ended ({how}), and reading its conversation needs a worker", "; "
-    return NoWorkerError(f"{what}{joint}{how_to_start(seen.task_queue)}")
+    return NoWorkerError(f"{what}{joint}{await start_command(temporal, seen.task_queue)}")

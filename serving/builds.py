@@ -1,4 +1,7 @@
-"""Looks, now and then, for cycles that wait for a build whose workers are gone. Only if builds are versioned."""
+"""Looks, now and then, for cycles that wait for a lost build, and whether this one became current.
+
+Only if builds are versioned.
+"""
 
 import asyncio
 import logging
@@ -9,30 +12,50 @@ from temporalio.client import Client
 from temporalio.service import RPCError
 
 from countersign.agent_client.builds import lost_builds
+from countersign.agent_client.sending import backoff_s, paused
+from countersign.agent_client.workers import Build, polled
 from countersign.serving.shares import Share
 
 LOOK_S = 60.0
 """Between two looks."""
 
+PROMOTED_S = 1.0
+"""Between the first looks whether a build became current; then they get rarer."""
+
 logger = logging.getLogger(__name__)
 
 
 @asynccontextmanager
-async def watching(client: Client, shares: Sequence[Share], say: Callable[[str], None]) -> AsyncIterator[None]:
+async def watching(
+    client: Client, shares: Sequence[Share], say: Callable[[str], None], waiting: Build | None = None
+) -> AsyncIterator[None]:
     """Watch while the context lasts.
 
     Args:
         client: A connected client.
         shares: What this process serves.
-        say: Called with a line for each lost build, once, and again if it comes back and is lost anew.
+        say: Called with a line for each lost build, once, and again if it comes back and is lost anew; and with
+            one when `waiting` has become current.
+        waiting: This process's build, if it was not the current one at its start.
     """
-    task = asyncio.create_task(_watch(client, shares, say))
+    tasks = [asyncio.create_task(_watch(client, shares, say))]
+    if waiting is not None:
+        tasks.append(asyncio.create_task(_until_current(client, shares[0].task_queue, waiting, say)))
     try:
         yield
     finally:
-        task.cancel()
-        with suppress(asyncio.CancelledError):
-            await task
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+async def _until_current(client: Client, task_queue: str, build: Build, say: Callable[[str], None]) -> None:
+    """Say, once, that a build gets the work of a queue."""
+    async for _ in paused(backoff_s(PROMOTED_S, LOOK_S)):
+        with suppress(RPCError):  # the server is away, or does not let us look
+            if (await polled(client, task_queue)).current == build:
+                say(f"build {build.build_id} is now the current one of deployment {build.deployment}")
+                return
 
 
 async def _watch(client: Client, shares: Sequence[Share], say: Callable[[str], None]) -> None:

@@ -5,13 +5,13 @@ from datetime import timedelta
 
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
-from temporalio.service import RPCError
+from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import WorkerDeploymentConfig
 
 from countersign.agent_client.builds import current_build
-from countersign.agent_client.shell import how_to_run_tools
+from countersign.agent_client.shell import how_to_promote, how_to_run_tools, word
 from countersign.agent_client.translation import server_trouble
-from countersign.agent_client.workers import pollers
+from countersign.agent_client.workers import polled, pollers
 from countersign.serving.shares import Share, tools_by_queue
 
 _RPC = timedelta(seconds=10)
@@ -40,15 +40,33 @@ async def not_current(client: Client, deployment: WorkerDeploymentConfig) -> str
     name, build = deployment.version.deployment_name, deployment.version.build_id
     try:
         current = await current_build(client, name)
-    except RPCError:
+    except RPCError as error:
+        if error.status != RPCStatusCode.NOT_FOUND:
+            return None  # the server does not say; `countersign doctor` will
         current = ""  # its first worker: the server does not know the deployment yet
     if current == build:
         return None
     return (
         f"build {build} is not the current one of deployment {name} ({current or 'none is'}), so new sessions do "
-        f"not start on it; once it polls: temporal worker deployment set-current-version "
-        f"--deployment-name {name} --build-id {build}"
+        f"not start on it; once it polls: {how_to_promote(client.namespace, name, build)}"
     )
+
+
+async def unversioned(client: Client, shares: Sequence[Share]) -> list[str]:
+    """For each queue whose work goes to a build of a deployment: that a worker without a version gets none of it."""
+    found = []
+    for share in shares:
+        try:
+            current = (await polled(client, share.task_queue)).current
+        except RPCError:
+            continue  # the server does not say; `countersign doctor` will
+        if current is not None:
+            found.append(
+                f"task queue {share.task_queue!r} belongs to deployment {current.deployment!r}, whose build "
+                f"{current.build_id!r} is current: this worker has no version and gets no work there; start it with "
+                f"--deployment-name {word(current.deployment)} --build-id BUILD, and make that build current"
+            )
+    return found
 
 
 async def unserved_tools(client: Client, shares: Sequence[Share]) -> list[str]:

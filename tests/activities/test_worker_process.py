@@ -74,7 +74,7 @@ def test_agents_come_from_the_environment_too():
 
 
 async def test_a_versioned_worker_upgrades_sessions_and_pins_cycles(lab, client):
-    """It says that its build is not current; once it is, a turn runs with the right behaviours."""
+    """It says that its build is not current, and when it is; a turn then runs with the right behaviours."""
     worker = lab.worker("lab.agents", None, "--deployment-name", f"d-{os.getpid()}", "--build-id", "b1")
     async with asyncio.timeout(20):
         while "set-current-version" not in worker.said():
@@ -92,6 +92,8 @@ async def test_a_versioned_worker_upgrades_sessions_and_pins_cycles(lab, client)
     session = await lab.start(worker, "free", f"effects={lab.effects_file} effect:a")
     async with asyncio.timeout(30):
         assert (await session.result()).stop_reason == "end_turn"
+        while "build b1 is now the current one of deployment d-" not in worker.said():
+            await asyncio.sleep(0.05)
     behaviors = [await behavior_of(client, name) for name in (session.id, f"{session.id}/cycle-1")]
     assert behaviors == [VersioningBehavior.AUTO_UPGRADE, VersioningBehavior.PINNED]
 

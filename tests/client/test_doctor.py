@@ -4,22 +4,27 @@ import asyncio
 import json
 import uuid
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import pytest
 from temporalio.api.workflowservice.v1 import RegisterNamespaceRequest
+from temporalio.service import RPCError, RPCStatusCode
 from typer.testing import CliRunner
 
-from countersign.agent_client import AgentClient
+from countersign.agent_client import AgentClient, examining
+from countersign.agent_client.builds import LostBuild
 from countersign.agent_client.cli import app
 from countersign.agent_client.health import (
+    Check,
     attributes_check,
-    deployment_check,
+    deployment_checks,
+    lost_check,
     namespace_check,
     overall,
     pollers_check,
     waiting_check,
 )
-from countersign.agent_client.workers import Poller
+from countersign.agent_client.workers import Build, Polled, Poller
 
 NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
 WANTED = {"CountersignAgent": "Keyword", "CountersignPending": "Int"}
@@ -107,7 +112,7 @@ def test_a_person_sees_marks_and_advice(temporal_server):
 def test_a_worker_that_has_not_asked_for_work_is_gone(age_s, level):
     """A worker that lives asks every minute; the server lists it for five."""
     seen = [Poller("1@host", NOW - timedelta(seconds=200)), Poller("2@host", NOW - timedelta(seconds=age_s))]
-    check = pollers_check("workflows", "q", seen, NOW)
+    check = pollers_check("workflows", "q", Polled(seen, None), NOW)
     assert check.level == level
     assert "2@host" in check.found
 
@@ -119,15 +124,71 @@ def test_a_search_attribute_of_another_type_is_named_with_both():
     assert "create" not in check.advice
 
 
+B1 = Build("d", "b1")
+
+
+def seen(build_id: str, age_s: float = 5) -> Poller:
+    """A poller of a build of the deployment d; of no version if that is ""."""
+    return Poller("1@host", NOW - timedelta(seconds=age_s), "d" if build_id else "", build_id)
+
+
 @pytest.mark.parametrize(
-    ("builds", "current", "level", "words"),
-    [(["b1"], "b1", "ok", "b1"), (["b1", "b2"], "", "failure", "--build-id b2"), (["b2"], "b1", "failure", "b1")],
+    ("pollers", "current", "level", "words"),
+    [
+        ([seen("b1")], B1, "ok", "build 'b1' is current and polls (last seen 5 s ago)"),
+        ([seen("b1"), seen("b2")], None, "failure", "nothing starts"),
+        ([seen("b1"), seen("")], None, "warning", "workers without a version get all"),
+        ([seen("b2")], B1, "failure", "no worker of it polls (none was seen lately; polling: b2)"),
+        ([seen("b1", 90), seen("b2")], B1, "failure", "no worker of it polls (last seen 90 s ago; polling: b2)"),
+        ([seen("b1", 90), seen("")], B1, "failure", "a worker without a version, which gets nothing here"),
+        ([], B1, "failure", "no worker of it polls"),
+    ],
 )
-def test_a_versioned_deployment_needs_its_current_build_to_poll(builds, current, level, words):
-    """Else new sessions do not start, and nothing says so."""
-    check = deployment_check("d", builds, current)
-    assert check.level == level
-    assert words in check.found + check.advice
+def test_a_queue_needs_its_current_build_to_poll(pollers, current, level, words):
+    """No other build, no unversioned worker and none that has gone stands in for it."""
+    [check] = deployment_checks("default", "q", Polled(pollers, current), NOW)
+    assert (check.level, words in check.found) == (level, True), check.found
+
+
+def test_where_nobody_is_versioned_nothing_is_said_of_deployments():
+    """It would only confuse."""
+    assert deployment_checks("default", "q", Polled([seen("")], None), NOW) == []
+
+
+def test_a_worker_to_start_is_one_of_the_current_build():
+    """Any other one would get no work; and the build that polls can be made current with one command."""
+    flags = "--agents MODULE --task-queue q --deployment-name d --build-id b1"
+    found = Polled([seen("b2")], B1)
+    [check] = deployment_checks("n s", "q", found, NOW)
+    told = pollers_check("workflows", "q", Polled([], B1), NOW), waiting_check("q", 1, 0, False, B1), check
+    assert all(flags in one.advice and "countersign dev" not in one.advice for one in told)
+    assert "set-current-version -n 'n s' --deployment-name d --build-id b2 --yes" in check.advice
+
+
+def test_a_lost_build_is_a_failure():
+    """Its cycles wait for ever."""
+    [check] = lost_check([LostBuild("d:b0", ["s/cycle-1"])], "default", "q")
+    assert check.level == "failure"
+
+
+async def test_a_server_that_limits_requests_is_asked_again(monkeypatch):
+    """Right after a build became current it does; who asks too often is told to wait, not to check permissions."""
+    limited = RPCError("too many requests", RPCStatusCode.RESOURCE_EXHAUSTED, b"")
+    answers: list[Exception | list[Check]] = [limited, [Check("x", "ok", "")]]
+
+    async def look(client: object, queue: str) -> list[Check]:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    monkeypatch.setattr(examining, "_looked_at", look)
+    monkeypatch.setattr(examining, "_PAUSES_S", (0, 0))
+    client: Any = None
+    assert await examining._queue(client, "q") == [Check("x", "ok", "")]
+    answers += [limited] * 3
+    [check] = await examining._queue(client, "q")
+    assert check.advice == "the server limits requests: ask again in a minute"
 
 
 def test_a_short_retention_is_a_warning():
@@ -144,4 +205,4 @@ def test_warnings_alone_count_as_fine():
 
 def test_names_from_outside_are_quoted_in_commands():
     """What is proposed can be pasted."""
-    assert "'a b; rm'" in pollers_check("workflows", "a b; rm", [], NOW).advice
+    assert "'a b; rm'" in pollers_check("workflows", "a b; rm", Polled([], None), NOW).advice

@@ -96,9 +96,11 @@ async def test_a_busy_worker_is_not_said_to_be_none(served):
     session = await served.start("asker", "hello")
     await session.result()
     seen = await described(served.temporal, session.id)
-    assert "busy or gone" not in str(no_answer(seen, 4))  # it has ended: that is said
+    assert "busy or gone" not in str(await no_answer(served.temporal, seen, 4))  # it has ended: that is said
     waiting = await served.start("asker", "delete a")
-    assert "within 4 s: its worker is busy or gone" in str(no_answer(await described(served.temporal, waiting.id), 4))
+    told = str(await no_answer(served.temporal, await described(served.temporal, waiting.id), 4))
+    assert "which is safe, did not answer within 4 s: its worker is busy or gone; ask again" in told
+    assert "if no worker runs, start one with: python -m countersign.worker" in told
     await waiting.stop()
 
 

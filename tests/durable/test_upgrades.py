@@ -16,6 +16,8 @@ from tests.client.test_replay import replayed
 from tests.conftest import Lab, WorkerProcess
 from tests.durable.test_waiting import questions
 
+from countersign.agent_client import NoWorkerError
+
 BIN = Path(sysconfig.get_path("scripts"))
 
 POLICY = '''
@@ -69,6 +71,11 @@ class Deployment:
         self.lab.package("rolled", agents=POLICY.format(build=build))
         flags = ("--deployment-name", self.name, "--build-id", build) if versioned else ()
         return self.lab.worker("rolled.agents", self.queue, *flags)
+
+    @property
+    def flag(self) -> str:
+        """As a worker of it takes it."""
+        return f"--deployment-name {self.name}"
 
     async def make_current(self, build: str) -> None:
         """Make a build current, or, with "", whatever is not versioned.
@@ -181,7 +188,7 @@ async def test_a_cycle_whose_build_is_gone_is_told_and_can_be_freed(lab, deploym
         while "lost build" not in (checks := await asyncio.to_thread(examined, lab, deployment.queue)):
             await asyncio.sleep(0.2)
     found = checks["lost build"]
-    assert (found["level"], cycle in found["found"]) == ("warning", True)
+    assert (found["level"], cycle in found["found"]) == ("failure", True)
     second.restart()
     async with asyncio.timeout(30):
         while f"--workflow-id {cycle} --versioning-override-behavior auto_upgrade" not in second.said():
@@ -192,6 +199,23 @@ async def test_a_cycle_whose_build_is_gone_is_told_and_can_be_freed(lab, deploym
     assert question.name == "unknown-outcome"
     await session.answer((question.id, {"result": "it had run"}))
     assert (await session.result()).message["content"][0]["text"] == "it had run, model of b2"
+
+
+async def test_where_a_build_is_current_only_a_versioned_worker_is_advised(lab, deployment):
+    """One without a version says at its start that it gets no work; commands give the flags of the current build."""
+    first = deployment.worker("b1")
+    await deployment.make_current("b1")
+    session = await lab.start(first, "asks", str(lab.folder))
+    await questions(session, 1)
+    first.stop()
+    plain = deployment.worker("plain", versioned=False)
+    async with asyncio.timeout(30):
+        while f"this worker has no version and gets no work there; start it with {deployment.flag}" not in plain.said():
+            await asyncio.sleep(0.05)
+    checks = await asyncio.to_thread(examined, lab, deployment.queue)
+    assert f"--task-queue {deployment.queue} {deployment.flag} --build-id b1" in checks["sessions"]["advice"]
+    with pytest.raises(NoWorkerError, match=f"--task-queue {deployment.queue} {deployment.flag} --build-id b1$"):
+        await session.status()
 
 
 async def test_an_unversioned_cycle_is_taken_over_by_other_code(lab, deployment):
