@@ -60,10 +60,12 @@ class Polled:
     Attributes:
         pollers: Who has asked it for work in the last five minutes.
         current: The build that gets its new tasks; None if that is whoever is not versioned.
+        ramping: Whether a part of them goes elsewhere meanwhile, to another build or to whoever is not versioned.
     """
 
     pollers: list[Poller]
     current: Build | None
+    ramping: bool = False
 
 
 async def pollers(temporal: Client, task_queue: str, kind: Literal["workflow", "activity"]) -> list[Poller]:
@@ -96,8 +98,10 @@ async def polled(temporal: Client, task_queue: str, kind: Literal["workflow", "a
         )
         for item in answer.pollers
     ]
-    current = answer.versioning_info.current_deployment_version
-    return Polled(found, Build(current.deployment_name, current.build_id) if current.build_id else None)
+    routing = answer.versioning_info
+    current = routing.current_deployment_version
+    build = Build(current.deployment_name, current.build_id) if current.build_id else None
+    return Polled(found, build, routing.ramping_version_percentage > 0)
 
 
 async def start_command(temporal: Client, task_queue: str) -> str:
@@ -113,15 +117,16 @@ async def last_poll(temporal: Client, task_queue: str) -> datetime | None:
     """When a worker last polled a task queue for workflows, as far as the server knows.
 
     Returns:
-        The time of the last poll; None if nobody polls. A server that does not say counts as polled
+        The time of the last poll; None if nobody polls who may get tasks. A server that does not say counts as polled
         now: whoever asks wants to know that there is surely no worker.
     """
     now = datetime.now(UTC)
     try:
-        polling = await pollers(temporal, task_queue, "workflow")
+        found = await polled(temporal, task_queue)
     except RPCError:
         return now
-    newest = max((poller.last_seen for poller in polling), default=None)
+    versioned_only = found.current is not None and not found.ramping
+    newest = max((one.last_seen for one in found.pollers if one.build_id or not versioned_only), default=None)
     return None if newest is None or now - newest > POLL_LASTS else newest
 
 
