@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import asdict
+from itertools import zip_longest
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -89,10 +90,10 @@ def _print(checks: "list[Check]") -> None:
     from rich.text import Text
 
     console = Console(highlight=False, emoji=False, soft_wrap=True)
-    for check in checks:
+    for check, following in zip_longest(checks, checks[1:]):
         line = Text(f"{_MARKS[check.level]} ", style=_STYLES[check.level])
         console.print(line.append(f"{check.name:<{_NAME_WIDTH}}", style="bold").append(visible(check.found), style=""))
-        if check.advice:
+        if check.advice and (following is None or following.advice != check.advice):  # once for both
             console.print(Text(f"  {'':<{_NAME_WIDTH}}→ {visible(check.advice)}"))
 
 

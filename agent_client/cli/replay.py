@@ -188,18 +188,19 @@ def _progress() -> Iterator[Callable[[int], None]]:
 
 def _print(wanted: _Wanted, found: _Found) -> None:
     from countersign.agent_client.cli.tables import print_table
+    from countersign.agent_client.replay_causes import causes
 
     if not found.replayed:
         print(f"no open session on task queue {visible(wanted.queue)!r}; others: --task-queue, --session or --history")
         return
     ordered = sorted(found.replayed, key=lambda one: (not one.breaks, not one.findings))
     print_table(_TITLES, [_row(one) for one in ordered])
-    for one in ordered:
-        for finding in one.findings:
-            mark = styled("✗", "failed") if finding.level == "breaks" else styled("!", "waiting")
-            print(f"\n{mark} {visible(one.workflow_id)}: {visible(finding.what)}")
-            if finding.advice:
-                print(f"  → {visible(finding.advice)}")
+    for cause in causes((one.workflow_id, finding) for one in ordered for finding in one.findings):
+        finding = cause.finding
+        mark = styled("✗", "failed") if finding.level == "breaks" else styled("!", "waiting")
+        print(f"\n{mark} {visible(cause.where)}: {visible(finding.what)}")
+        if finding.advice:
+            print(f"  → {visible(finding.advice)}")
     broken = sum(one.breaks for one in found.replayed)
     print(f"\n{len(found.replayed)} replayed: {f'{broken} would break' if broken else 'nothing would break'}")
     print(f"not told: {_NOT_TOLD}")

@@ -108,6 +108,15 @@ def test_a_person_sees_marks_and_advice(temporal_server):
     assert "→ make it" in got.stdout
 
 
+def test_two_checks_with_the_same_advice_have_it_once(temporal_server):
+    """Below the second: workers for workflows and for activities start with one command."""
+    queue = f"nobody-{uuid.uuid4().hex[:8]}"
+    lines = CliRunner().invoke(app, ["doctor", "--address", temporal_server, "--task-queue", queue]).stdout.splitlines()
+    assert sum(f"--task-queue {queue}" in line for line in lines) == 1
+    [at] = [number for number, line in enumerate(lines) if line.startswith("✗ workers for activities")]
+    assert lines[at + 1].strip().startswith("→ start one with")
+
+
 @pytest.mark.parametrize(("age_s", "level"), [(70, "ok"), (100, "failure")])
 def test_a_worker_that_has_not_asked_for_work_is_gone(age_s, level):
     """A worker that lives asks every minute; the server lists it for five."""

@@ -5,6 +5,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -16,9 +17,11 @@ from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionResponse
 from tests.support.shop import AFTER, BEFORE, CHANGES, HARMLESS, SHOP, agent
 
 from countersign.agent_client.errors import ClientError
-from countersign.agent_client.replay_findings import difference, session_findings
+from countersign.agent_client.replay_causes import causes
+from countersign.agent_client.replay_findings import Finding, difference, session_findings
 from countersign.agent_client.replay_histories import read_history
 from countersign.agent_client.replaying import pinned_build
+from countersign.agent_client.shell import command
 from countersign.agent_core.deployment import load_agents
 from countersign.agent_core.session import SessionState
 from countersign.workflows.replayed import Started
@@ -204,3 +207,33 @@ def test_a_file_that_is_no_history_is_named(tmp_path, text, said):
 def test_the_first_difference_counts(before, now, ended, said):
     """What comes after it is its consequence."""
     assert difference(before, [Started(label) for label in now], ended) == said
+
+
+def test_one_cause_in_many_sessions_is_told_once():
+    """With the ids beside it, and ID where the commands and the words differ in nothing else."""
+    gone = Finding("agent-missing", "breaks", "its agent 'a' is gone")
+    names = ("s-1", "s 2", "s-3", "s-4", "s-5", "s-6")
+    [cause] = causes((name, replace(gone, advice=f"end it: {command('stop', name, '--close')}")) for name in names)
+    assert cause.where == "6 of them (s-1, s 2, s-3, s-4, s-5, and 1 more)"
+    assert cause.finding.advice == "end it: countersign stop ID --close"
+
+
+def test_questions_of_one_kind_are_one_cause():
+    """Their ids are no difference."""
+    asked = [f"question 'may-i' (int-1-0-{number:016x}) is about the tool 'pay'" for number in (1, 2)]
+    [cause] = causes((f"s-{what}", Finding("tool-missing", "breaks", what)) for what in asked)
+    assert cause.finding.what == "question 'may-i' (ID) is about the tool 'pay'"
+
+
+def test_two_questions_of_one_session_are_told_both():
+    """Each with its id: a person has to answer both."""
+    asked = [f"question 'may-i' (int-1-0-{number:016x}) is about the tool 'pay'" for number in (1, 2)]
+    found = causes(("s-1", Finding("tool-missing", "breaks", what)) for what in asked)
+    assert [cause.finding.what for cause in found] == asked
+
+
+def test_a_cause_that_was_met_once_keeps_its_ids():
+    """Its command can be pasted."""
+    one, other = Finding("agent-missing", "breaks", "gone", "stop s-1"), Finding("pinned", "notice", "pinned")
+    found = causes([("s-1", one), ("s-1", other)])
+    assert [(cause.where, cause.finding) for cause in found] == [("s-1", one), ("s-1", other)]
