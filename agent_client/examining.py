@@ -11,11 +11,12 @@ from typing import Any
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, GetSystemInfoRequest
-from temporalio.client import Client, WorkflowQueryFailedError
+from temporalio.client import Client
 from temporalio.envconfig import ClientConfigProfile
 from temporalio.service import RPCError, RPCStatusCode
 
 from countersign.activities.search_attributes import ATTRIBUTES
+from countersign.agent_client.asking_sessions import sessions_check
 from countersign.agent_client.builds import lost_builds
 from countersign.agent_client.connection import DEFAULT_ADDRESS, connect_temporal
 from countersign.agent_client.errors import ClientError
@@ -28,20 +29,15 @@ from countersign.agent_client.health import (
     lost_check,
     namespace_check,
     pollers_check,
-    waiting_check,
 )
-from countersign.agent_client.listing import LIVE_STATUSES, listed_sessions, quoted
+from countersign.agent_client.listing import LIVE_STATUSES, listed_sessions
 from countersign.agent_client.queues import AGENT_PLACE, queue_of
-from countersign.agent_client.sending import within
 from countersign.agent_client.shell import word
-from countersign.agent_client.translation import server_trouble, worker_fails
+from countersign.agent_client.translation import server_trouble
 from countersign.agent_client.waiting_calls import waiting_calls
-from countersign.agent_client.worker_faults import GIVE_IT, LACKS, lacked
-from countersign.agent_client.workers import Build, polled, pollers
-from countersign.agent_core.wire import SEARCH_PENDING, SESSION_WORKFLOW, STATUS_QUERY
+from countersign.agent_client.workers import polled, pollers
 
 _RPC = timedelta(seconds=5)
-_ANSWER_S = 3.0
 _PAUSES_S = (0.5, 1.0, 2.0)
 """Before a server that limits requests is asked again."""
 
@@ -194,41 +190,7 @@ async def _looked_at(client: Client, queue: str) -> list[Check]:
     checks.append(pollers_check("activities", queue, for_activities, now))
     checks += deployment_checks(client.namespace, queue, for_workflows, now)
     checks += lost_check(await lost_builds(client, queue), client.namespace, queue)
-    return [*checks, await _sessions(client, queue, for_workflows.current), *await _calls(client, queue, now)]
-
-
-async def _sessions(client: Client, queue: str, current: Build | None) -> Check:
-    running = f"WorkflowType = '{SESSION_WORKFLOW}' AND ExecutionStatus = 'Running' AND TaskQueue = '{quoted(queue)}'"
-    count = (await client.count_workflows(running)).count
-    try:
-        waiting = (await client.count_workflows(f"{running} AND {SEARCH_PENDING} > 0")).count
-    except RPCError:  # the namespace does not know the attribute
-        waiting = 0
-    async for session in client.list_workflows(running, limit=1):
-        query = partial(client.get_workflow_handle(session.id).query, STATUS_QUERY, {}, rpc_timeout=_RPC)
-        try:
-            await within(_ANSWER_S, query)
-        except Exception as error:
-            return await _unanswered(client, session.id, error, waiting_check(queue, count, waiting, False, current))
-        return waiting_check(queue, count, waiting, True)
-    return waiting_check(queue, count, waiting, None)
-
-
-async def _unanswered(client: Client, session_id: str, error: Exception, nobody: Check) -> Check:
-    """What it means that a session did not answer; `nobody` if no worker seems to run."""
-    if isinstance(error, RPCError) and error.status == RPCStatusCode.RESOURCE_EXHAUSTED:
-        raise error
-    fails = isinstance(error, RPCError) and worker_fails(error)
-    if fails or isinstance(error, WorkflowQueryFailedError):
-        what = await lacked(error, client, session_id)
-        if what is not None:
-            return Check("sessions", "failure", f"session {session_id!r} can't be asked: {LACKS} ({what})", GIVE_IT)
-    if fails:
-        found = f"its worker fails on session {session_id!r} (workflow task in failed state)"
-        return Check("sessions", "failure", found, f"for the cause: temporal workflow show -w {word(session_id)}")
-    if isinstance(error, (RPCError, TimeoutError)):
-        return nobody
-    return Check("sessions", "failure", f"session {session_id!r} can't say how it is: {error}")
+    return [*checks, await sessions_check(client, queue, for_workflows.current), *await _calls(client, queue, now)]
 
 
 async def _calls(client: Client, queue: str, now: datetime) -> list[Check]:

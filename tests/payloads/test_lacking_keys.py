@@ -13,7 +13,7 @@ from tests.conftest import ROOT, Lab
 from tests.durable.test_waiting import BIN, questions
 from tests.payloads.test_durable_encryption import failed_task
 
-from countersign.agent_client import NoWorkerError, SessionHandle
+from countersign.agent_client import AgentClient, NoWorkerError, SessionHandle
 from countersign.agent_client.replay_findings import failed
 from countersign.agent_client.translation import translated
 
@@ -63,6 +63,19 @@ async def test_every_command_names_the_key_that_the_worker_lacks(lab, left):
         assert (got, "Encoded failure" in text) == (code, False), text
         assert f"{LACKS} (a payload is encrypted with key 'k1': " in text
         assert "give the worker that key or store (COUNTERSIGN_ENCRYPTION_KEYS" in text
+
+
+async def test_doctor_asks_an_old_session_too(lab, client, left):
+    """New sessions are of the new key, and all is well with them."""
+    queue = (await left.summary()).task_queue
+    agents = await AgentClient.connect(lab.address, task_queue=queue)
+    await questions(await agents.start("per-call", f"effects={lab.effects_file} effect:b"), 1)
+    query = f"TaskQueue = '{queue}' AND WorkflowType = 'AgentSession'"
+    async with asyncio.timeout(60):  # the list of sessions follows after a moment
+        while (await client.count_workflows(query)).count < 2:
+            await asyncio.sleep(0.1)
+    _, text = await said(lab, "doctor", "--task-queue", queue)
+    assert f"session '{left.id}' can't be asked: {LACKS}" in text
 
 
 async def test_whoever_lacks_the_keys_of_the_worker_is_pointed_to_its_log(lab, left):
