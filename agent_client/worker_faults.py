@@ -20,13 +20,17 @@ from countersign.agent_client.payloads.errors import DecryptionError, NotHereErr
 from countersign.agent_client.unreadable import without_promise
 from countersign.agent_core.errors import UnreadableHereError
 
-LACKING = frozenset(kind.__name__ for kind in (UnreadableHereError, DecryptionError, NotHereError, StorageError))
+LACKING = frozenset(
+    {kind.__name__ for kind in (UnreadableHereError, DecryptionError, NotHereError, StorageError)}
+    | {"NotReadAgainError"}  # of `workflows.intake`, which a command need not load
+)
 """Types of the failure of a worker that lacks a key or a store."""
 
 LACKS = "its worker lacks a key or a store that it needs"
 GIVE_IT = "give the worker that key or store (COUNTERSIGN_ENCRYPTION_KEYS, COUNTERSIGN_STORAGE) and restart it"
 
 _IN_ITS_LOG = "the worker's log names it"
+_PERHAPS_FIRST = "perhaps the key that this process encrypts with, the first one in its file"
 _ENCODED = "Encoded failure"
 _LATEST_EVENTS = 50
 
@@ -41,6 +45,8 @@ async def lacked(error: Exception, client: Client, session_id: str) -> str | Non
         session_id: The session.
     """
     failure = _of_query(error) if isinstance(error, WorkflowQueryFailedError) else None
+    if isinstance(error, WorkflowQueryFailedError) and error.message == _ENCODED and not _says_type(failure):
+        return _PERHAPS_FIRST  # a session in the worker's memory, which could not read the query
     if failure is None and isinstance(error, RPCError):
         failure = await _of_last_task(client, session_id)
     if failure is None or not any(one.application_failure_info.type in LACKING for one in _chain(failure)):
@@ -74,6 +80,10 @@ async def _of_last_task(client: Client, session_id: str) -> Failure | None:
         if event.HasField("workflow_task_failed_event_attributes"):
             return event.workflow_task_failed_event_attributes.failure
     return None
+
+
+def _says_type(failure: Failure | None) -> bool:
+    return failure is not None and bool(failure.application_failure_info.type)
 
 
 def _chain(failure: Failure) -> Iterator[Failure]:

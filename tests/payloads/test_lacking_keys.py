@@ -16,6 +16,8 @@ from tests.payloads.test_durable_encryption import failed_task
 from countersign.agent_client import AgentClient, NoWorkerError, SessionHandle
 from countersign.agent_client.replay_findings import failed
 from countersign.agent_client.translation import translated
+from countersign.agent_client.worker_faults import LACKING
+from countersign.workflows.intake import NotReadAgainError
 
 FAILED_PRECONDITION = RPCStatusCode.FAILED_PRECONDITION
 LACKS = "its worker lacks a key or a store that it needs"
@@ -103,6 +105,24 @@ async def test_a_replay_without_the_key_says_that_it_lacks_it(lab, left):
     assert "this process lacks a key or a store that it needs: a payload is encrypted with key 'k1'" in text
     assert "code is corrected" not in text and "never awaited" not in text
     assert (await said(lab, *words))[0] == 0
+
+
+async def test_a_command_whose_first_key_the_worker_lacks_is_told_so(lab, tmp_path, monkeypatch):
+    """A new key goes to the workers first; a worker that has the session in memory can't say which key it lacks."""
+    keys = [f"k{number} {base64.b64encode(os.urandom(32)).decode()}\n" for number in (1, 2)]
+    (tmp_path / "old").write_text(keys[0])
+    (tmp_path / "both").write_text(keys[1] + keys[0])
+    monkeypatch.setenv("COUNTERSIGN_ENCRYPTION_KEYS", str(tmp_path / "old"))
+    session = await (await lab.client(lab.worker())).start("per-call", f"effects={lab.effects_file} effect:a")
+    await questions(session, 1)
+    code, text = await said(lab, "approve", session.id)
+    assert code == 3
+    assert f"{LACKS} (perhaps the key that this process encrypts with, the first one in its file)" in text
+
+
+def test_a_signal_that_can_not_be_read_again_counts():
+    """Its type is told by name, so that commands need not load workflows."""
+    assert NotReadAgainError.__name__ in LACKING
 
 
 def test_a_replay_that_fails_otherwise_is_blamed_on_the_code():
