@@ -39,7 +39,6 @@ The second one is no proof: a worker that knows the session takes its queries fr
 be busy.
 """
 
-
 SHORTEST_DIGEST = 16
 """Digits of a digest that name what was seen: fewer could be met by another input that somebody crafted."""
 
