@@ -5,9 +5,8 @@ in `agent_core.session`; this file turns them into children, activities, timers 
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime, timedelta
-from functools import partial
 from typing import Any
 
 from temporalio import workflow
@@ -15,7 +14,6 @@ from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError
 
 from countersign.agent_core.conversation import packed
-from countersign.agent_core.errors import AnswerRefused
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.session import Session, SessionState, views
 from countersign.agent_core.wire import (
@@ -36,24 +34,11 @@ from countersign.agent_core.wire import (
 )
 from countersign.workflows.cycles import Cycles
 from countersign.workflows.details import wait_summary
-from countersign.workflows.intake import Signals, decoded
+from countersign.workflows.inbox import Inbox
+from countersign.workflows.intake import decoded
 from countersign.workflows.publishing import Publisher
 from countersign.workflows.session_opening import opening
 from countersign.workflows.updates import Updates
-
-ROOM_PATCH = "prompts-have-a-bound"
-"""Before it, a session took any number of prompts."""
-
-CHOICE_PATCH = "an-outcome-is-one-of-three"
-"""Before it, any answer to an unknown outcome that was no other one counted as "skip"."""
-
-EARLY_PATCH = "an-answer-may-come-a-task-early"
-"""Before it, a signal with such an answer was refused."""
-
-NOT_ASKED = ("not_interrupted", "unknown_interrupt")
-
-EARLY_ANSWERS = 1_000
-"""Signals that are looked at again when the cycle has ended; more are refused at once."""
 
 HISTORY_EVENTS = 10_000
 """Events after which a session continues as new even if the server has not suggested it."""
@@ -71,8 +56,8 @@ class AgentSession:
         except ApplicationError as error:
             self._fault = error
             self._session = Session(SessionState(session_id=workflow.info().workflow_id, agent="unknown"))
-        self._woken, self._signals = False, Signals()
-        self._early: list[tuple[Any, datetime]] = []
+        self._woken = False
+        self._inbox = Inbox(self._session, self._wake)
         self._cycles = Cycles(self._session)
         self._publisher = Publisher(self._session)
         self._updates = Updates(self._session, self._wake, self._publisher.metering.refused)
@@ -119,7 +104,7 @@ class AgentSession:
                 try:
                     await self._cycles.run(given)
                 finally:
-                    self._answer_early()
+                    self._inbox.look_again()
             elif self._session.done:
                 return
             else:
@@ -182,38 +167,12 @@ class AgentSession:
     @workflow.signal(name=RESPOND_SIGNAL)
     def respond(self, raw: RawValue) -> None:
         """Take answers to open questions."""
-        self._take("respond", raw, self._respond)
+        self._inbox.respond(raw)
 
     @workflow.signal(name=PROMPT_SIGNAL)
     def prompt(self, raw: RawValue) -> None:
         """Queue a prompt."""
-        self._take("prompt", raw, self._prompt)
-
-    def _respond(self, value: Any) -> None:
-        try:
-            self._session.check_answers(value, workflow.now())
-        except AnswerRefused as refusal:
-            early = refusal.code in NOT_ASKED and self._session.state.status == "running"
-            if early and len(self._early) < EARLY_ANSWERS and workflow.patched(EARLY_PATCH):
-                self._early.append((value, workflow.now()))
-                return
-            raise
-        _since(CHOICE_PATCH, lambda: self._session.check_choices(value))
-        self._session.answer(value, workflow.now(), "signal")
-
-    def _answer_early(self) -> None:
-        """Look again at answers that came while a cycle ran, and named a question that nobody had asked.
-
-        A query that meets a worker without this session shows what a cycle has asked before any workflow task has
-        taken the cycle's outcome. An answer to that is right, and one task too early.
-        """
-        early, self._early = self._early, []
-        for value, came in early:
-            self._use("respond", partial(self._session.answer_asked_by, value, came))
-
-    def _prompt(self, value: Any) -> None:
-        _since(ROOM_PATCH, self._session.check_room)
-        self._session.prompt(_content(value), workflow.now())
+        self._inbox.prompt(raw)
 
     @workflow.signal(name=STOP_SIGNAL)
     async def stop(self, _: RawValue) -> None:
@@ -225,20 +184,7 @@ class AgentSession:
     @workflow.signal(dynamic=True)
     def unknown(self, name: str, args: Sequence[RawValue]) -> None:
         """Record a signal that nobody knows."""
-        self._session.refused(workflow.now(), name[:100], "malformed", "no such signal; send respond, prompt or stop")
-        self._wake()
-
-    def _take(self, what: str, raw: Any, use: Any) -> None:
-        self._use(what, lambda: use(self._signals.decoded(raw)))
-
-    def _use(self, what: str, use: Callable[[], object]) -> None:
-        try:
-            use()
-        except AnswerRefused as refusal:
-            self._session.refused(workflow.now(), what, refusal.code, str(refusal))
-        except ValueError as error:
-            self._session.refused(workflow.now(), what, "malformed", str(error))
-        self._wake()
+        self._inbox.unknown(name)
 
     # Updates: validated, refused before they enter the history
 
@@ -304,19 +250,5 @@ def _blamed(error: ErrorInfo) -> str:
     return error.message if named else f"{error.origin}: {error.message}"
 
 
-def _since(patch: str, check: Callable[[], None]) -> None:
-    """Refuse what `check` refuses, if this history is not from before it did."""
-    try:
-        check()
-    except AnswerRefused:
-        if workflow.patched(patch):
-            raise
-
-
 def _option(given: Any, key: str, default: Any) -> Any:
     return given.get(key, default) if isinstance(given, dict) else default
-
-
-def _content(value: Any) -> Any:
-    """A prompt's content: as it is, or under "prompt"."""
-    return value["prompt"] if isinstance(value, dict) and "prompt" in value else value

@@ -1,6 +1,7 @@
 """The session as a pure state machine: what a prompt, an answer, a deadline or a cycle's end does to it.
 
-`state` is the one object that is carried; `machine` is the only place that changes it;
+`state` is the one object that is carried; only `turns` (cycles, and how turns end) and `machine`
+(what people send) change it;
 `recovery` rebuilds what a failed cycle had done; `views` says how it looks from outside.
 """
 

@@ -1,0 +1,102 @@
+"""The signals that carry something: used, or recorded as refused. None of them can fail the session."""
+
+from collections.abc import Callable
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from temporalio import workflow
+
+from countersign.agent_core.errors import AnswerRefused
+from countersign.agent_core.session import Session
+from countersign.workflows.intake import Signals
+
+ROOM_PATCH = "prompts-have-a-bound"
+"""Before it, a session took any number of prompts."""
+
+CHOICE_PATCH = "an-outcome-is-one-of-three"
+"""Before it, any answer to an unknown outcome that was no other one counted as "skip"."""
+
+EARLY_PATCH = "an-answer-may-come-a-task-early"
+"""Before it, a signal with such an answer was refused."""
+
+NOT_ASKED = ("not_interrupted", "unknown_interrupt")
+
+EARLY_ANSWERS = 1_000
+"""Signals that are looked at again when the cycle has ended; more are refused at once."""
+
+
+class Inbox:
+    """What signals do to a session.
+
+    Args:
+        session: The session.
+        wake: Called after each of them.
+    """
+
+    def __init__(self, session: Session, wake: Callable[[], None]) -> None:
+        self._session, self._wake = session, wake
+        self._signals = Signals()
+        self._early: list[tuple[Any, datetime]] = []
+
+    def respond(self, raw: Any) -> None:
+        """Take answers."""
+        self._use("respond", lambda: self._respond(self._signals.decoded(raw)))
+
+    def prompt(self, raw: Any) -> None:
+        """Queue a prompt."""
+        self._use("prompt", lambda: self._prompt(self._signals.decoded(raw)))
+
+    def unknown(self, name: str) -> None:
+        """Record a signal that nobody knows."""
+        self._session.refused(workflow.now(), name[:100], "malformed", "no such signal; send respond, prompt or stop")
+        self._wake()
+
+    def look_again(self) -> None:
+        """Take answers that came while a cycle ran, and named a question that nobody had asked.
+
+        A query that meets a worker without this session shows what a cycle has asked before any workflow task has
+        taken the cycle's outcome. An answer to that is right, and one task too early.
+        """
+        early, self._early = self._early, []
+        for value, came in early:
+            self._use("respond", partial(self._session.answer_asked_by, value, came))
+
+    def _respond(self, value: Any) -> None:
+        try:
+            self._session.check_answers(value, workflow.now())
+        except AnswerRefused as refusal:
+            early = refusal.code in NOT_ASKED and self._session.state.status == "running"
+            if early and len(self._early) < EARLY_ANSWERS and workflow.patched(EARLY_PATCH):
+                self._early.append((value, workflow.now()))
+                return
+            raise
+        _since(CHOICE_PATCH, lambda: self._session.check_choices(value))
+        self._session.answer(value, workflow.now(), "signal")
+
+    def _prompt(self, value: Any) -> None:
+        _since(ROOM_PATCH, self._session.check_room)
+        self._session.prompt(_content(value), workflow.now())
+
+    def _use(self, what: str, use: Callable[[], object]) -> None:
+        try:
+            use()
+        except AnswerRefused as refusal:
+            self._session.refused(workflow.now(), what, refusal.code, str(refusal))
+        except ValueError as error:
+            self._session.refused(workflow.now(), what, "malformed", str(error))
+        self._wake()
+
+
+def _since(patch: str, check: Callable[[], None]) -> None:
+    """Refuse what `check` refuses, if this history is not from before it did."""
+    try:
+        check()
+    except AnswerRefused:
+        if workflow.patched(patch):
+            raise
+
+
+def _content(value: Any) -> Any:
+    """A prompt's content: as it is, or under "prompt"."""
+    return value["prompt"] if isinstance(value, dict) and "prompt" in value else value
