@@ -1,6 +1,9 @@
 """Events, queries and updates that a worker meets together with sessions that it does not know yet."""
 
 import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from typing import TypeVar
 
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client
@@ -8,8 +11,11 @@ from temporalio.worker import Replayer
 from tests.durable.test_waiting import questions
 
 from countersign.agent_client import SessionHandle
+from countersign.agent_client.errors import NoReplyError, NoWorkerError
 from countersign.workflows.intake import IntakeGuard
 from countersign.workflows.session import AgentSession
+
+T = TypeVar("T")
 
 SESSIONS = 16
 """Left alone, about one in seven breaks."""
@@ -67,6 +73,15 @@ async def test_a_query_that_looks_ahead_does_not_spoil_the_history(lab, client):
     assert broken == []
 
 
+async def while_workers_die(ask: Callable[[], Awaitable[T]]) -> T:
+    """Ask until a worker replies. A refusal is a reply."""
+    while True:
+        try:
+            return await ask()
+        except (NoReplyError, NoWorkerError):
+            await asyncio.sleep(0.1)
+
+
 async def test_answers_to_what_a_query_has_shown_are_taken(lab, client):
     """Clients answer each question as soon as a query shows it, by signal and by update, while workers are killed.
 
@@ -79,9 +94,9 @@ async def test_answers_to_what_a_query_has_shown_are_taken(lab, client):
         labels = [f"s{number}-{n}" for n in range(4)]
         prompt = f"effects={lab.effects_file} " + " ".join(f"effect:{label}" for label in labels)
         session = await lab.start(worker, "hitl", prompt, lifetime="open")
-        asked = await questions(session, 4)
+        asked = await while_workers_die(lambda: questions(session, 4))
         send = session.respond if number % 2 else session.answer
-        await asyncio.gather(*(send((question.id, "y")) for question in asked))
+        await asyncio.gather(*(while_workers_die(partial(send, (question.id, "y"))) for question in asked))
 
     async def kills() -> None:
         for pause_s in (0.45, 0.5, 0.6):

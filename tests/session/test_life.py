@@ -7,7 +7,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowExecutionStatus
 from tests.durable.test_waiting import questions
 
-from countersign.agent_core.session.machine import LOST_CYCLES
+from countersign.agent_core.session.turns import LOST_CYCLES
 from countersign.workflows.cycle import HANDOVER_CYCLES
 
 
