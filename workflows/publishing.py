@@ -27,6 +27,10 @@ _APPROVERS = SearchAttributeKey.for_keyword_list(SEARCH_APPROVERS)
 _DEADLINE = SearchAttributeKey.for_datetime(SEARCH_DEADLINE)
 
 
+LEARNING = timedelta(seconds=10)
+"""After this time a session goes without search attributes."""
+
+
 class Publisher:
     """Keeps the outside view of one session up to date; sends only what has changed.
 
@@ -41,7 +45,26 @@ class Publisher:
         self._shown: tuple[Any, ...] = ()
 
     async def learn(self) -> None:
-        """Ask which search attributes exist: an unknown one would fail the workflow task for ever."""
+        """Ask which search attributes exist, and show the session: an unknown one would fail its tasks for ever."""
+        try:
+            names: list[str] = await workflow.execute_activity(
+                SEARCH_ATTRIBUTES_ACTIVITY,
+                result_type=list[str],
+                start_to_close_timeout=timedelta(seconds=5),
+                schedule_to_close_timeout=LEARNING,
+                summary="which search attributes exist",
+            )
+        except ActivityError:
+            names = []
+        self._existing, self._shown = frozenset(names), ()
+        self.publish()
+
+    async def learn_first(self) -> None:
+        """The same as it once was, by a local activity, and before anything else.
+
+        If an update came in the task that had the result of a local activity, the SDK (1.35) kept another order of
+        commands than a replay has: such a session could not be taken over by another worker.
+        """
         try:
             names: list[str] = await workflow.execute_local_activity(
                 SEARCH_ATTRIBUTES_ACTIVITY,

@@ -40,6 +40,9 @@ from countersign.workflows.publishing import Publisher
 from countersign.workflows.session_opening import opening
 from countersign.workflows.updates import Updates
 
+LEARN_PATCH = "search-attributes-beside-the-work"
+"""Before it, a session waited for a local activity that told which search attributes there are."""
+
 HISTORY_EVENTS = 10_000
 """Events after which a session continues as new even if the server has not suggested it."""
 
@@ -57,6 +60,7 @@ class AgentSession:
             self._fault = error
             self._session = Session(SessionState(session_id=workflow.info().workflow_id, agent="unknown"))
         self._woken = False
+        self._learning: asyncio.Task[None] | None = None
         self._inbox = Inbox(self._session, self._wake)
         self._cycles = Cycles(self._session)
         self._publisher = Publisher(self._session)
@@ -72,7 +76,10 @@ class AgentSession:
         if self._fault is not None:
             raise self._fault
         try:
-            await self._publisher.learn()
+            if workflow.patched(LEARN_PATCH):
+                self._learning = asyncio.create_task(self._publisher.learn())
+            else:
+                await self._publisher.learn_first()
             await self._live()
         except asyncio.CancelledError:
             self._session.stop(workflow.now(), "the workflow was cancelled")
@@ -84,6 +91,7 @@ class AgentSession:
 
     async def _leave(self) -> None:
         """Show the session as closed, and let those return who wait for it."""
+        await workflow.wait_condition(lambda: self._learning is None or self._learning.done())
         self._session.state.status = "closed"
         self._publisher.publish()
         self._wake()

@@ -90,21 +90,50 @@ async def test_answers_to_what_a_query_has_shown_are_taken(lab, client):
     """
     worker = lab.worker()
 
-    async def life(number: int) -> None:
+    async def life(number: int) -> SessionHandle:
         labels = [f"s{number}-{n}" for n in range(4)]
         prompt = f"effects={lab.effects_file} " + " ".join(f"effect:{label}" for label in labels)
         session = await lab.start(worker, "hitl", prompt, lifetime="open")
         asked = await while_workers_die(lambda: questions(session, 4))
         send = session.respond if number % 2 else session.answer
         await asyncio.gather(*(while_workers_die(partial(send, (question.id, "y"))) for question in asked))
+        return session
+
+    async def settle(session: SessionHandle) -> None:
+        for question in await while_workers_die(session.interrupts):
+            if question.name == "unknown-outcome":  # a kill has cut the call
+                done = question.calls[0].input["label"] in lab.effects()
+                await session.answer((question.id, {"result": "done"} if done else "retry"))
 
     async def kills() -> None:
         for pause_s in (0.45, 0.5, 0.6):
             await asyncio.sleep(pause_s)
             await asyncio.to_thread(worker.restart)
 
-    await asyncio.gather(kills(), *(life(number) for number in range(8)))
+    _, *sessions = await asyncio.gather(kills(), *(life(number) for number in range(8)))
     async with asyncio.timeout(90):
         while len(lab.effects()) < 32:
-            await asyncio.sleep(0.1)
+            await asyncio.gather(*(settle(session) for session in sessions))
+            await asyncio.sleep(0.2)
     assert len(set(lab.effects())) == len(lab.effects()) == 32
+
+
+async def test_updates_in_the_first_tasks_do_not_spoil_the_history(lab, client):
+    """What comes while a session begins is taken in an order that a replay has, too."""
+    worker = lab.worker()
+    prompt = f"effects={lab.effects_file} effect:a"
+
+    async def begun(number: int) -> str:
+        await asyncio.sleep(number * 0.01)
+        session = await lab.start(worker, "free", prompt, lifetime="open")
+        handle = client.get_workflow_handle(session.id)
+        first = asyncio.create_task(handle.execute_update("invoke", {"turn": 1}))
+        await asyncio.sleep(number % 7 * 0.01)
+        await handle.execute_update("invoke", "once more")
+        await first
+        return session.id
+
+    begun_ids = await asyncio.gather(*(begun(number) for number in range(40)))
+    replayer = Replayer(workflows=[AgentSession], interceptors=[IntakeGuard()], data_converter=client.data_converter)
+    for session_id in begun_ids:
+        await replayer.replay_workflow(await client.get_workflow_handle(session_id).fetch_history())
