@@ -116,24 +116,3 @@ async def test_answers_to_what_a_query_has_shown_are_taken(lab, client):
             await asyncio.gather(*(settle(session) for session in sessions))
             await asyncio.sleep(0.2)
     assert len(set(lab.effects())) == len(lab.effects()) == 32
-
-
-async def test_updates_in_the_first_tasks_do_not_spoil_the_history(lab, client):
-    """What comes while a session begins is taken in an order that a replay has, too."""
-    worker = lab.worker()
-    prompt = f"effects={lab.effects_file} effect:a"
-
-    async def begun(number: int) -> str:
-        await asyncio.sleep(number * 0.01)
-        session = await lab.start(worker, "free", prompt, lifetime="open")
-        handle = client.get_workflow_handle(session.id)
-        first = asyncio.create_task(handle.execute_update("invoke", {"turn": 1}))
-        await asyncio.sleep(number % 7 * 0.01)
-        await handle.execute_update("invoke", "once more")
-        await first
-        return session.id
-
-    begun_ids = await asyncio.gather(*(begun(number) for number in range(40)))
-    replayer = Replayer(workflows=[AgentSession], interceptors=[IntakeGuard()], data_converter=client.data_converter)
-    for session_id in begun_ids:
-        await replayer.replay_workflow(await client.get_workflow_handle(session_id).fetch_history())
