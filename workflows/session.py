@@ -91,11 +91,15 @@ class AgentSession:
 
     async def _leave(self) -> None:
         """Show the session as closed, and let those return who wait for it."""
-        await workflow.wait_condition(lambda: self._learning is None or self._learning.done())
+        await self._learned()
         self._session.state.status = "closed"
         self._publisher.publish()
         self._wake()
         await workflow.wait_condition(workflow.all_handlers_finished)
+
+    async def _learned(self) -> None:
+        """Wait for the search attributes: the server fails a task that ends a run while an activity reports."""
+        await workflow.wait_condition(lambda: self._learning is None or self._learning.done())
 
     async def _live(self) -> None:
         progressed = False
@@ -162,6 +166,7 @@ class AgentSession:
 
     async def _continue_as_new(self) -> None:
         """Start a new run with everything that this one holds; waiting invokes are told to ask there."""
+        await self._learned()
         self._updates.move()
         await workflow.wait_condition(workflow.all_handlers_finished)
         self._publisher.metering.measure()
