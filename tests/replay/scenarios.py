@@ -74,10 +74,7 @@ async def _stopped(client: AgentClient, session_id: str) -> None:
 async def _stopped_at_work(client: AgentClient, session_id: str) -> None:
     """Stopped while a tool runs: the cycle is told, and ends."""
     session = await client.start("free", "note:a linger:3", session_id=session_id)
-    cycle = client.temporal.get_workflow_handle(f"{session_id}/cycle-1")
-    async with asyncio.timeout(60):
-        while await _running(cycle) != ["linger"]:
-            await asyncio.sleep(0.05)
+    await _lingering(client, session_id)
     await session.stop()
     await session.result()
 
@@ -100,12 +97,18 @@ async def _faulty(client: AgentClient, session_id: str) -> None:
 async def _recovered(client: AgentClient, session_id: str) -> None:
     """A cycle that is terminated while a tool runs."""
     session = await client.start("free", "note:a linger:5", session_id=session_id)
+    cycle = await _lingering(client, session_id)
+    await cycle.terminate("recorded")
+    await _answered(session, "skip")
+
+
+async def _lingering(client: AgentClient, session_id: str) -> WorkflowHandle[Any, Any]:
+    """The first cycle, once all that it waits for is its slow tool."""
     cycle = client.temporal.get_workflow_handle(f"{session_id}/cycle-1")
     async with asyncio.timeout(60):
         while await _running(cycle) != ["linger"]:
             await asyncio.sleep(0.05)
-    await cycle.terminate("recorded")
-    await _answered(session, "skip")
+    return cycle
 
 
 async def _running(cycle: WorkflowHandle[Any, Any]) -> list[str]:
