@@ -22,7 +22,6 @@ from countersign.agent_core.json_values import JsonObject, canonical_json, check
 from countersign.agent_core.voids import why_void
 from countersign.agent_core.wire import Pending, Question, QuestionScope, ShownCall, timestamp
 
-UNKNOWN_OUTCOME_QUESTION = "unknown-outcome"
 POLICY_CHANGED_QUESTION = "policy-changed"
 INPUT_CHANGED_QUESTION = "input-changed"
 RUN_AGAIN_QUESTION = "run-again"

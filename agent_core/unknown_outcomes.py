@@ -5,8 +5,8 @@ from typing import Any, Literal, TypeAlias
 
 Known: TypeAlias = Literal["may have run", "has not run"]
 
-_NAME, _NOT_RUN = "unknown-outcome", "Nobody has run the call."
-"""As in `agent_core.approvals`, which loads too much to be imported for one word; and the note of `cycle.gates`."""
+UNKNOWN_OUTCOME_QUESTION, NOT_RUN_NOTE = "unknown-outcome", "Nobody has run the call."
+"""The question's name, and the note in its reason if surely nobody has run the call."""
 
 CALL_WORDS: Mapping[Known | None, str] = {
     None: "will run",
@@ -40,12 +40,12 @@ def known_of_call(question: Mapping[str, Any]) -> Known | None:
         question: As plain JSON, or its card in a memo, whose reason is JSON that may be cut.
     """
     answers = question.get("answers")
-    if question.get("name") != _NAME or not (isinstance(answers, dict) and "retry" in answers):
+    if question.get("name") != UNKNOWN_OUTCOME_QUESTION or not (isinstance(answers, dict) and "retry" in answers):
         return None
     reason = question.get("reason")
     if isinstance(reason, dict):
-        return "has not run" if reason.get("note") == _NOT_RUN else "may have run"
-    return "has not run" if f'"note":"{_NOT_RUN}"' in str(reason) else "may have run"
+        return "has not run" if reason.get("note") == NOT_RUN_NOTE else "may have run"
+    return "has not run" if f'"note":"{NOT_RUN_NOTE}"' in str(reason) else "may have run"
 
 
 def tools_of(question: Mapping[str, Any]) -> list[str]:

@@ -16,7 +16,7 @@ from temporalio.client import Client
 from temporalio.common import MetricMeter
 
 from countersign.agent_client.listing import SessionSummary, count_asking, listed_sessions, quoted
-from countersign.agent_core.approvals import UNKNOWN_OUTCOME_QUESTION
+from countersign.agent_core.unknown_outcomes import UNKNOWN_OUTCOME_QUESTION
 from countersign.serving.shares import Share
 
 MOST_SESSIONS = 2_000

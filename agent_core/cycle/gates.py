@@ -4,7 +4,6 @@ from countersign.agent_core.approvals import (
     INPUT_CHANGED_QUESTION,
     POLICY_CHANGED_QUESTION,
     RUN_AGAIN_QUESTION,
-    UNKNOWN_OUTCOME_QUESTION,
     Ask,
     Ledger,
 )
@@ -13,6 +12,7 @@ from countersign.agent_core.cycle.decision import Asked, Decision, Refused
 from countersign.agent_core.doubts import outcome_choice, resolve
 from countersign.agent_core.interrupts import approves, call_digest, is_refusal, question_digest
 from countersign.agent_core.messages import ToolUse, error_result
+from countersign.agent_core.unknown_outcomes import NOT_RUN_NOTE, UNKNOWN_OUTCOME_QUESTION
 from countersign.agent_core.wire import Pending, Question, ShownCall
 
 
@@ -34,7 +34,7 @@ class Gates:
         not_run = index in self._pending.not_run
         question = self._ledger.latest("core", index, UNKNOWN_OUTCOME_QUESTION)
         if question is None or question.status != "answered" or question.answer is None:
-            note = "Nobody has run the call." if not_run else "The call may have run. Nobody knows."
+            note = NOT_RUN_NOTE if not_run else "The call may have run. Nobody knows."
             reason = {"tool": original["name"], "detail": detail, "note": note}
             answers = {"retry": "retry", "skip": "skip", "record a result": {"result": "what it returned"}}
             shown = [ShownCall(index=index, tool_use_id=use_id, tool=original["name"], input=original["input"])]

@@ -4,7 +4,7 @@ import copy
 from dataclasses import dataclass
 from typing import Literal
 
-from countersign.agent_core.approvals import UNKNOWN_OUTCOME_QUESTION, Asking
+from countersign.agent_core.approvals import Asking
 from countersign.agent_core.cycle.batch import STOPPED_TEXT, Batch
 from countersign.agent_core.cycle.calls import Calls
 from countersign.agent_core.cycle.context import CycleContext, cancel_text
@@ -14,6 +14,7 @@ from countersign.agent_core.doubts import doubt
 from countersign.agent_core.errors import CallbackError, ToolInputError
 from countersign.agent_core.hooks.events import AfterToolsEvent, BeforeToolsEvent, MessageAddedEvent
 from countersign.agent_core.messages import ContentBlock, Message, results_message, tool_uses
+from countersign.agent_core.unknown_outcomes import UNKNOWN_OUTCOME_QUESTION
 from countersign.agent_core.wire import Pending, ShownCall
 
 

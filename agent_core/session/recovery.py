@@ -2,11 +2,11 @@
 
 from dataclasses import dataclass, field
 
-from countersign.agent_core.approvals import UNKNOWN_OUTCOME_QUESTION
 from countersign.agent_core.doubts import doubt
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.messages import Message, Usage, add_usage, no_usage, results_message, tool_uses
 from countersign.agent_core.session.state import SessionState
+from countersign.agent_core.unknown_outcomes import UNKNOWN_OUTCOME_QUESTION
 from countersign.agent_core.wire import CycleInput, Pending, RecoveredCycle, Recovery
 
 
