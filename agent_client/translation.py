@@ -48,18 +48,26 @@ _TASK_FAILS = "task in failed state"
 """In the server's words for a query that it does not pass on, because the worker fails on that session."""
 
 
+_TASK_HAS_FAILED = "unexpected workflow task failure"
+"""In the server's words for an update that came into a task that failed. At the third failure it says `_TASK_FAILS`."""
+
+
 def worker_fails(error: RPCError) -> bool:
     """True for a query that a session can't answer because its worker fails on it."""
     return error.status == RPCStatusCode.FAILED_PRECONDITION and _TASK_FAILS in error.message.lower()
 
 
 def is_transient(error: BaseException) -> bool:
-    """True if the very same request may be sent again with hope: no reply, or a lost update."""
+    """True if the very same request may be sent again with hope: no reply, or an update that nobody has judged."""
     if isinstance(error, WorkflowUpdateRPCTimeoutOrCancelledError):
         return True
     if isinstance(error, WorkflowUpdateFailedError):
         return isinstance(error.cause, ApplicationError) and error.cause.type in UPDATE_LOST
-    return isinstance(error, RPCError) and error.status in _TRANSIENT
+    return isinstance(error, RPCError) and (error.status in _TRANSIENT or _came_into_failure(error))
+
+
+def _came_into_failure(error: RPCError) -> bool:
+    return error.status == RPCStatusCode.FAILED_PRECONDITION and _TASK_HAS_FAILED in error.message.lower()
 
 
 def refusal(error: WorkflowUpdateFailedError) -> AnswerRefused:

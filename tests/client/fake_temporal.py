@@ -18,9 +18,9 @@ def refused_update(code):
     return WorkflowUpdateFailedError(ApplicationError("no", type=code))
 
 
-def rpc_error(status):
+def rpc_error(status, words="said the server"):
     """A gRPC error of that status."""
-    return RPCError("said the server", RPCStatusCode[status], b"")
+    return RPCError(words, RPCStatusCode[status], b"")
 
 
 class FakeTemporal:

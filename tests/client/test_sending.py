@@ -39,6 +39,7 @@ def described(status, workflow_type="AgentSession"):
         lost_update("UnprocessedUpdate"),  # the server's word if a worker went away with it
         WorkflowUpdateRPCTimeoutOrCancelledError(),
         rpc_error("UNAVAILABLE"),
+        rpc_error("FAILED_PRECONDITION", "Unable to perform update due to unexpected workflow task failure."),
     ],
 )
 @pytest.mark.parametrize("wait_long", [False, True])
