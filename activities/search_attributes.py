@@ -9,7 +9,7 @@ from temporalio import activity
 from temporalio.api.enums.v1 import IndexedValueType
 from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest, ListSearchAttributesRequest
 from temporalio.client import Client
-from temporalio.service import RPCError
+from temporalio.service import RPCError, RPCStatusCode
 
 from countersign.agent_core.wire import (
     SEARCH_AGENT,
@@ -35,6 +35,9 @@ ATTRIBUTES = {
 }
 
 
+_NEVER_TOLD = (RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNAUTHENTICATED, RPCStatusCode.UNIMPLEMENTED)
+
+
 class SearchAttributeActivities:
     """The activity that a session asks before it upserts anything."""
 
@@ -43,15 +46,20 @@ class SearchAttributeActivities:
 
     @activity.defn(name=SEARCH_ATTRIBUTES_ACTIVITY)
     async def existing(self) -> list[str]:
-        """Names of our attributes that exist with the right type; none if the server does not say.
+        """Names of our attributes that exist with the right type; none if this worker may not know.
 
-        Once all of them exist, the server is asked once a minute and not by every session.
+        Once all of them exist, the server is asked once a minute and not by every session. Safe to repeat.
+
+        Raises:
+            RPCError: If the server does not answer; worth a retry.
         """
         if time.monotonic() < self._complete_until:
             return list(ATTRIBUTES)
         try:
             found = await existing(activity.client())
         except RPCError as error:
+            if error.status not in _NEVER_TOLD:
+                raise
             logger.warning("search attributes can't be listed (%s); sessions go without", error)
             return []
         if len(found) == len(ATTRIBUTES):

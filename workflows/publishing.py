@@ -27,8 +27,8 @@ _APPROVERS = SearchAttributeKey.for_keyword_list(SEARCH_APPROVERS)
 _DEADLINE = SearchAttributeKey.for_datetime(SEARCH_DEADLINE)
 
 
-LEARNING = timedelta(seconds=10)
-"""After this time a session goes without search attributes."""
+LEARNING_RETRY = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_interval=timedelta(minutes=1))
+"""For want of a free worker in its first seconds, no session that waits for days should go without them."""
 
 
 class Publisher:
@@ -51,7 +51,7 @@ class Publisher:
                 SEARCH_ATTRIBUTES_ACTIVITY,
                 result_type=list[str],
                 start_to_close_timeout=timedelta(seconds=5),
-                schedule_to_close_timeout=LEARNING,
+                retry_policy=LEARNING_RETRY,
                 summary="which search attributes exist",
             )
         except ActivityError:

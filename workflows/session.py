@@ -41,7 +41,10 @@ from countersign.workflows.session_opening import opening
 from countersign.workflows.updates import Updates
 
 LEARN_PATCH = "search-attributes-beside-the-work"
-"""Before it, a session waited for a local activity that told which search attributes there are."""
+"""Since 2026-11-30. Before it, a session waited for a local activity that told which search attributes there are."""
+
+LEARNING_ENDS = timedelta(seconds=10)
+"""How long a run that could end waits for what it asks about search attributes."""
 
 HISTORY_EVENTS = 10_000
 """Events after which a session continues as new even if the server has not suggested it."""
@@ -98,8 +101,16 @@ class AgentSession:
         await workflow.wait_condition(workflow.all_handlers_finished)
 
     async def _learned(self) -> None:
-        """Wait for the search attributes: the server fails a task that ends a run while an activity reports."""
-        await workflow.wait_condition(lambda: self._learning is None or self._learning.done())
+        """Wait for the search attributes: the server fails a task that ends a run while an activity reports.
+
+        One that no worker takes does not report either, and is not waited for.
+        """
+        if self._learning is None or self._learning.done():
+            return
+        try:
+            await workflow.wait_condition(self._learning.done, timeout=LEARNING_ENDS)
+        except TimeoutError:
+            self._learning.cancel()
 
     async def _live(self) -> None:
         progressed = False

@@ -73,6 +73,20 @@ async def test_a_query_that_looks_ahead_does_not_spoil_the_history(lab, client):
     assert broken == []
 
 
+async def test_a_session_uses_no_local_activity(lab, client):
+    """An update in the task that brings the result of one is ordered otherwise by a replay (SDK 1.35).
+
+    It takes a soak to see such a session break, so what led to it is kept out.
+    """
+    session = await lab.start(lab.worker(), "hitl", f"effects={lab.effects_file} effect:a")
+    (question,) = await questions(session, 1)
+    await session.answer((question.id, "y"))
+    await session.result()
+    history = await client.get_workflow_handle(session.id).fetch_history()
+    markers = {event.marker_recorded_event_attributes.marker_name for event in history.events}
+    assert "core_local_activity" not in markers and "core_patch" in markers
+
+
 async def while_workers_die(ask: Callable[[], Awaitable[T]]) -> T:
     """Ask until a worker replies. A refusal is a reply."""
     while True:
