@@ -34,10 +34,11 @@ READ_PATIENCE = timedelta(hours=1)
 """How long a failed cycle's history is tried to be read: the store of its values may be away for a while."""
 
 RESUME_PATCH = "a-hook-goes-on-in-its-turn"
-"""Before it, a hook that went on by `AfterInvocationEvent.resume` began a turn, and an `invoke` returned before it."""
+"""Since 2026-11-30. Before it, a hook that went on by `AfterInvocationEvent.resume` began a turn, and an `invoke`
+returned before it."""
 
 LATE_STOP_PATCH = "a-stop-may-come-too-late"
-"""Before it, a child that had ended when it was told to stop counted as failed."""
+"""Since 2026-11-30. Before it, a child that had ended when it was told to stop counted as failed."""
 
 
 class UnreadableOutcomeError(CountersignError):

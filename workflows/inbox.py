@@ -12,13 +12,13 @@ from countersign.agent_core.session import Session
 from countersign.workflows.intake import Signals
 
 ROOM_PATCH = "prompts-have-a-bound"
-"""Before it, a session took any number of prompts."""
+"""Since 2026-11-30. Before it, a session took any number of prompts."""
 
 CHOICE_PATCH = "an-outcome-is-one-of-three"
-"""Before it, any answer to an unknown outcome that was no other one counted as "skip"."""
+"""Since 2026-11-30. Before it, any answer to an unknown outcome that was no other one counted as "skip"."""
 
 EARLY_PATCH = "an-answer-may-come-a-task-early"
-"""Before it, a signal with such an answer was refused."""
+"""Since 2026-11-30. Before it, a signal with such an answer was refused."""
 
 NOT_ASKED = ("not_interrupted", "unknown_interrupt")
 

@@ -14,6 +14,7 @@ from temporalio.service import RPCError
 
 from countersign.agent_client import AgentClient, SessionHandle
 from countersign.agent_client.errors import AgentRunError
+from countersign.agent_core.session.machine import QUEUED_PROMPTS
 
 Scenario = Callable[[AgentClient, str], Awaitable[None]]
 
@@ -102,6 +103,20 @@ async def _recovered(client: AgentClient, session_id: str) -> None:
     await _answered(session, "skip")
 
 
+async def _disturbed(client: AgentClient, session_id: str) -> None:
+    """Signals at odd times: an answer to what nobody has asked yet, more prompts than fit, an answer that is none."""
+    session = await client.start("free", "linger:30", session_id=session_id, lifetime="open")
+    cycle = await _lingering(client, session_id)
+    await session.respond(("int-1-0-0123456789abcdef", "y"))
+    for number in range(QUEUED_PROMPTS + 1):
+        await session.prompt(f"note:{number}")
+    await cycle.terminate("recorded")
+    [question] = await session.wait_for_questions()
+    await session.respond((question.id, "maybe"))
+    await session.close()  # and with it the prompts that wait
+    await session.result()
+
+
 async def _lingering(client: AgentClient, session_id: str) -> WorkflowHandle[Any, Any]:
     """The first cycle, once all that it waits for is its slow tool."""
     cycle = client.temporal.get_workflow_handle(f"{session_id}/cycle-1")
@@ -151,4 +166,5 @@ SCENARIOS: dict[str, Scenario] = {
     "faulty": _faulty,
     "recovered": _recovered,
     "continued": _continued,
+    "disturbed": _disturbed,
 }
