@@ -14,9 +14,8 @@ from countersign.activities.heartbeats import heartbeats
 from countersign.agent_core.deployment import AgentDeployment
 from countersign.agent_core.errors import ModelThrottledException, ModelUnavailableError
 from countersign.agent_core.interrupts import InterruptException
-from countersign.agent_core.json_values import check_json, json_size
 from countersign.agent_core.steps import StepInfo
-from countersign.agent_core.wire import MAX_VALUE_BYTES, STEP_ACTIVITY, StepCall
+from countersign.agent_core.wire import STEP_ACTIVITY, StepCall
 
 THREADS = 200
 """Sync steps that may run at once."""
@@ -48,7 +47,8 @@ class StepActivities:
         try:
             async with heartbeats():
                 result = await _run(info, call)
-            check_json(result, f"the result of step {call.step}")
+            info.check_result(result)
+            return result
         except InterruptException as error:
             # It is no Exception: unconverted, it would count as retryable.
             text = f"step {call.step} raised an interrupt; a step can't ask, only hooks, handlers and tools can"
@@ -56,11 +56,6 @@ class StepActivities:
         except (Exception, SystemExit) as error:  # an exit would end the worker, and then the next one
             retryable = info.retried and isinstance(error, _RETRYABLE)
             raise ApplicationError(str(error), type=type(error).__name__, non_retryable=not retryable) from error
-        size = json_size(result)
-        if size > MAX_VALUE_BYTES:
-            text = f"the result of step {call.step} is {size:,} bytes; at most {MAX_VALUE_BYTES:,} bytes can be sent"
-            raise ApplicationError(text, type="PayloadTooLargeError", non_retryable=True)
-        return result
 
 
 async def _run(info: StepInfo, call: StepCall) -> Any:
@@ -74,5 +69,5 @@ async def _run(info: StepInfo, call: StepCall) -> Any:
 
 @functools.cache
 def _threads() -> anyio.CapacityLimiter:
-    """Threads of their own: a step may wait for a person, and must not hold up tools."""
+    """Threads of their own, so that steps that wait for a person leave tools theirs. The worker's slots they share."""
     return anyio.CapacityLimiter(THREADS)

@@ -9,6 +9,7 @@
     │   ├── ContextWindowOverflowException
     │   ├── ModelAuthenticationError
     │   └── ModelRequestError
+    ├── StepError                     a durable step that did not end
     ├── MaxTokensReachedException     the model stopped at its token limit
     ├── StructuredOutputException     the model did not hand over the object that was wanted of it
     ├── GuideLimitError               handlers kept guiding and the turn did not converge
@@ -28,6 +29,8 @@
 from BaseException (see `agent_core.interrupts`).
 """
 
+import builtins
+import contextlib
 from typing import Any
 
 REASON_CHARS = 500
@@ -99,6 +102,10 @@ class ModelAuthenticationError(ModelError):
 
 class ModelRequestError(ModelError):
     """The model's service refused the request as malformed; a retry can't help."""
+
+
+class StepError(CountersignError):
+    """A durable step took longer than it may, or its workers were lost too often."""
 
 
 class MaxTokensReachedException(CountersignError):
@@ -173,3 +180,26 @@ class AnswerRefused(CountersignError):
 
 class UnreadableHereError(CountersignError, ValueError):
     """An argument that this worker can't read, and another one may: it has no such key, or no such blob."""
+
+
+def error_named(kind: str, message: str) -> Exception:
+    """The error that crossed a wire as the name of its class and its words.
+
+    Args:
+        kind: The name, like "ModelRequestError" or "PermissionError".
+        message: The words.
+
+    Returns:
+        An error of this project or of Python's own, if one of that name is made of its words alone; otherwise a
+        `CountersignError` of a class with that name.
+    """
+    known = globals().get(kind)
+    if isinstance(known, type) and issubclass(known, CountersignError) and known.__init__ is CountersignError.__init__:
+        return known(message)
+    known = getattr(builtins, kind, None)
+    control_flow = (StopIteration, StopAsyncIteration)
+    if isinstance(known, type) and issubclass(known, Exception) and not issubclass(known, control_flow):
+        with contextlib.suppress(TypeError):  # UnicodeDecodeError and its like are made of more
+            return known(message)
+    made: type[Exception] = type(kind, (CountersignError,), {})
+    return made(message)

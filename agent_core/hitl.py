@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 TRUSTED_TOOLS_KEY = "countersign:trusted-tools"
 """Key in `agent.state` of the names that a person said to trust in this session."""
 
-ASK_TIMEOUT = timedelta(days=1)
+ASK_TIMEOUT = timedelta(hours=12)
+"""Of all attempts together; the cycle, which waits, may last for 24 hours. Who needs longer leaves `ask` out."""
+
 CLASSIFIER_TIMEOUT = timedelta(minutes=5)
 
 _TRUST = frozenset({"t", "trust"})
@@ -57,8 +59,8 @@ class HumanInTheLoop(InterventionHandler):
         evaluate_trust: Whether an answer means trust; sync or async. Heard only with `enable_trust`.
         evaluate: Whether an answer approves; sync or async. True, "y", "yes" and decisions do if None.
         ask: Asks inline instead of pausing: "stdio" at this process's terminal, or a function from the
-            prompt to the response. Durably the function runs as a step, again only if its worker was
-            lost; None denies, and what it raises ends the turn.
+            prompt to the response. Durably the function runs as a step of at most 12 hours, again only if
+            its worker was lost; None denies, and what it raises ends the turn.
 
     Raises:
         AgentDefinitionError: For an argument that can't be used.

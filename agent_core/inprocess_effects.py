@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 
-from countersign.agent_core.errors import AgentDefinitionError, ModelThrottledException
+from countersign.agent_core.errors import AgentDefinitionError, ModelThrottledException, StepError, error_named
 from countersign.agent_core.json_values import copied
 from countersign.agent_core.messages import Message
 from countersign.agent_core.models import FIRST_RETRY_S, LONGEST_RETRY_S, MODEL_ATTEMPTS, RETRYABLE, Model, answer
@@ -130,12 +130,25 @@ class InProcessEffects:
         return notes
 
     async def run_step(self, step: StepInfo, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
-        """See `Effects.run_step`."""
-        if inspect.iscoroutinefunction(step.function):
-            return await step.function(*args, **kwargs)
-        result = await anyio.to_thread.run_sync(lambda: step.function(*args, **kwargs), abandon_on_cancel=True)
-        return await result if inspect.isawaitable(result) else result
+        """See `Effects.run_step`. What a worker would refuse is refused here, and errors are those of a worker."""
+        step.check_arguments(args, kwargs)
+        with anyio.move_on_after(step.timeout.total_seconds()):
+            try:
+                result = await _called(step.function, copied(list(args)), copied(dict(kwargs)))
+            except Exception as error:
+                named = error_named(type(error).__name__, str(error))
+                raise error if type(error) is type(named) else named from error
+            step.check_result(result)
+            return result
+        raise StepError(f"step {step.name} did not end within {step.timeout.total_seconds():g} s")
 
     def guard(self, callback: str) -> contextlib.AbstractContextManager[object]:
         """Nothing is watched in-process."""
         return contextlib.nullcontext()
+
+
+async def _called(function: Callable[..., Any], args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
+    if inspect.iscoroutinefunction(function):
+        return await function(*args, **kwargs)
+    result = await anyio.to_thread.run_sync(lambda: function(*args, **kwargs), abandon_on_cancel=True)
+    return await result if inspect.isawaitable(result) else result

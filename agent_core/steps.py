@@ -6,13 +6,15 @@ Outside of a cycle it is the plain function that it was.
 
 import functools
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ParamSpec, TypeVar, overload
 
 from countersign.agent_core.effects import current_effects
-from countersign.agent_core.errors import AgentDefinitionError
+from countersign.agent_core.errors import AgentDefinitionError, PayloadTooLargeError
+from countersign.agent_core.json_values import JsonValue, check_json, json_size
+from countersign.agent_core.wire import MAX_VALUE_BYTES
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -27,8 +29,8 @@ class StepInfo:
     Attributes:
         name: Under which a worker finds it.
         function: What it does; a sync function runs in a thread.
-        timeout: The longest that one attempt may take.
-        retried: Whether connection errors, timeouts and a busy model are tried again. A lost worker always is.
+        timeout: The longest that one attempt may take; if it is not retried, all of them together.
+        retried: Whether connection errors, timeouts and a busy model are tried again. What lost its worker always is.
     """
 
     name: str
@@ -44,6 +46,29 @@ class StepInfo:
         result = self.function(*args)
         return await result if inspect.isawaitable(result) else result
 
+    def check_arguments(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> None:
+        """Refuse what can't be sent to a worker.
+
+        Raises:
+            TypeError: For what is not JSON, with its place.
+            PayloadTooLargeError: For too much of it.
+        """
+        what = f"the arguments of step {self.name}"
+        check_json(list(args), what)
+        check_json(dict(kwargs), what)
+        _check_size([list(args), dict(kwargs)], what)
+
+    def check_result(self, result: Any) -> None:
+        """Refuse a result that no worker can send back; errors as those of `check_arguments`."""
+        what = f"the result of step {self.name}"
+        check_json(result, what)
+        _check_size(result, what)
+
+
+def _check_size(value: JsonValue, what: str) -> None:
+    if (size := json_size(value)) > MAX_VALUE_BYTES:
+        raise PayloadTooLargeError(what, size, MAX_VALUE_BYTES)
+
 
 @overload
 def step(function: Callable[P, Awaitable[R]], /) -> Callable[P, Awaitable[R]]: ...
@@ -57,11 +82,13 @@ def step(function: Any = None, /, *, timeout: timedelta | None = None) -> Any:
     """Make a durable step of an async function of an agent module.
 
     Its arguments and its result must be JSON. It may do any I/O, and runs again if it fails
-    for want of a connection or its worker dies, so it should be safe to repeat.
+    for want of a connection, takes too long or its worker dies, so it should be safe to repeat.
+    What it raises arrives with its name and its words: Python's own errors as such, any other as
+    a `CountersignError` of a class with that name. One that does not end is a `StepError`.
 
     Args:
         function: An async function at the top level of its module.
-        timeout: The longest that one attempt may take; one minute if None.
+        timeout: The longest that one attempt may take, of five; one minute if None.
 
     Raises:
         AgentDefinitionError: If it is not an async function at the top level of its module.

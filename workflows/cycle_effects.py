@@ -12,7 +12,7 @@ from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError,
 
 from countersign.agent_core import errors
 from countersign.agent_core.conversation import Conversation, packed
-from countersign.agent_core.json_values import check_json, json_size
+from countersign.agent_core.json_values import json_size
 from countersign.agent_core.messages import Message, error_result
 from countersign.agent_core.models import FIRST_RETRY_S, LONGEST_RETRY_S, MODEL_ATTEMPTS
 from countersign.agent_core.steps import StepInfo
@@ -107,7 +107,7 @@ class DurableEffects:
             )
         except ActivityError as error:
             self._pace.add(None)  # a hook may have the model asked again
-            raise _named(error) from error
+            raise _named(error, errors.ModelError, "the model's call") from error
         self._pace.add(response.duration_s)
         self._conversation.store(sent, response.stored)
         return response
@@ -180,25 +180,21 @@ class DurableEffects:
 
     async def run_step(self, step: StepInfo, args: Sequence[Any], kwargs: dict[str, Any]) -> Any:
         """See `Effects.run_step`."""
-        name = step.name
-        check_json(list(args), f"the arguments of step {name}")
-        check_json(kwargs, f"the arguments of step {name}")
-        call = StepCall(agent=self._given.agent, step=name, args=list(args), keywords=kwargs)
-        size = json_size(call.model_dump(mode="json"))
-        if size > MAX_VALUE_BYTES:
-            raise errors.PayloadTooLargeError(f"the arguments of step {name}", size, MAX_VALUE_BYTES)
+        step.check_arguments(args, kwargs)
+        call = StepCall(agent=self._given.agent, step=step.name, args=list(args), keywords=kwargs)
         began = workflow.now()
         try:
             return await workflow.execute_activity(
                 STEP_ACTIVITY,
                 call,
                 start_to_close_timeout=step.timeout,
+                schedule_to_close_timeout=None if step.retried else step.timeout,
                 heartbeat_timeout=STEP_HEARTBEAT,
                 retry_policy=STEP_RETRY,
-                summary=plain(f"cycle {self._given.cycle} · {name}"),
+                summary=plain(f"cycle {self._given.cycle} · {step.name}"),
             )
         except ActivityError as error:
-            raise _named(error) from error
+            raise _named(error, errors.StepError, f"step {step.name}") from error
         finally:
             self._pace.add_step((workflow.now() - began).total_seconds())
 
@@ -219,20 +215,11 @@ def _failed_call(call: ToolCall, error: ActivityError, queue: str | None, wait: 
     return ToolOutcome(kind="unknown", detail=str(cause or error))
 
 
-def _named(error: ActivityError) -> BaseException:
-    """An activity's failure as the error that it stands for: of this project, or one with the name that it had."""
+def _named(error: ActivityError, unended: type[errors.CountersignError], what: str) -> BaseException:
+    """An activity's failure as the error that it stands for; one of `unended` if `what` was cut off."""
     if is_cancelled_exception(error):
         return asyncio.CancelledError()  # not an error of the turn: the cycle itself is being ended
     cause = error.cause
     if not isinstance(cause, ApplicationError):
-        return errors.ModelError(f"{error.activity_type} did not end: {cause or error}")
-    kind = getattr(errors, cause.type or "", None)
-    if isinstance(kind, type) and issubclass(kind, errors.CountersignError) and _takes_a_message(kind):
-        return kind(cause.message)
-    named: type[Exception] = type(cause.type or "ActivityFailed", (errors.CountersignError,), {})
-    return named(cause.message)
-
-
-def _takes_a_message(kind: type[Exception]) -> bool:
-    """True if an error is made of its message alone; the others can't be made again from it."""
-    return kind.__init__ is errors.CountersignError.__init__
+        return unended(f"{what} did not end: {cause or error}")
+    return errors.error_named(cause.type or "ActivityFailed", cause.message)
