@@ -9,6 +9,7 @@ import logging
 import os
 import signal
 import sys
+import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
 
@@ -25,7 +26,7 @@ from countersign.agent_core.errors import CountersignError
 from countersign.agent_core.wire import WORKER_READY
 from countersign.serving.building import build_workers, crowded
 from countersign.serving.builds import watching
-from countersign.serving.checks import check_namespace, not_current, unserved_tools, unversioned
+from countersign.serving.checks import check_namespace, not_current, overlong, unserved_tools, unversioned
 from countersign.serving.flags import settings_from
 from countersign.serving.fleet_metrics import reporting
 from countersign.serving.health import Health, listening
@@ -35,7 +36,7 @@ from countersign.serving.telemetry import Traces, runtime_for
 from countersign.workflows.metering import from_zero
 from countersign.workflows.sandbox import roots_of
 
-USAGE_ERROR = 2
+FAILED, USAGE_ERROR = 1, 2
 
 
 async def serve(settings: WorkerSettings, deployments: Mapping[str, AgentDeployment]) -> None:
@@ -107,8 +108,10 @@ async def _announce(client: Client, settings: WorkerSettings, shares: Sequence[S
     )
     if (crowd := crowded(settings, shares)) is not None:
         _say(crowd)
-    for text in await unserved_tools(client, shares) if not settings.tools_only else []:
-        _say(text)
+    if not settings.tools_only:
+        served = {name: deployment for share in shares for name, deployment in share.deployments.items()}
+        for text in [*overlong(served), *await unserved_tools(client, shares)]:
+            _say(text)
     if settings.deployment is None:
         for text in await unversioned(client, shares):
             _say(text)
@@ -149,6 +152,9 @@ def main() -> None:
     except CountersignError as error:
         _say(f"countersign worker: {error}")
         code = USAGE_ERROR
+    except Exception:  # a fatal error of the worker, or a bug: said in full, and left like any other end
+        traceback.print_exc()
+        code = FAILED
     sys.stdout.flush()
     # Two reasons not to wait for the interpreter: a sync tool that outlived its grace period still runs in
     # a thread and would keep the process alive (its call is an unknown outcome already), and Temporal's

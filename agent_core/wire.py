@@ -387,6 +387,10 @@ class Recovery(Wire):
     cycles: list[RecoveredCycle] = Field(default_factory=list)
 
 
+CYCLE_OVERRUN_S = 86_400.0
+"""A cycle that lasts longer counts as stuck, if its session's start says nothing else."""
+
+
 class SessionOptions(Wire):
     """What a session's starter may set; every field has a default."""
 
@@ -398,7 +402,7 @@ class SessionOptions(Wire):
     idle_timeout_s: float = Field(default=30 * 86_400.0, gt=0)
     deadline_s: float | None = Field(default=None, gt=0, description="of each question; the worker's default if None")
     approval_ttl_s: float = Field(default=86_400.0, gt=0)
-    cycle_overrun_s: float = Field(default=86_400.0, gt=0, description="when a cycle counts as stuck")
+    cycle_overrun_s: float = Field(default=CYCLE_OVERRUN_S, gt=0, description="when a cycle counts as stuck")
     continue_after_events: int | None = Field(default=None, gt=0, description="history events before continue-as-new")
 
 

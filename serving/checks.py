@@ -1,6 +1,6 @@
 """What a worker looks at before and while it begins to serve, so that a mistake is said and not waited for."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
@@ -12,9 +12,12 @@ from countersign.agent_client.builds import current_build
 from countersign.agent_client.shell import how_to_promote, how_to_run_tools, word
 from countersign.agent_client.translation import server_trouble
 from countersign.agent_client.workers import polled, pollers
+from countersign.agent_core.deployment import AgentDeployment
+from countersign.agent_core.wire import CYCLE_OVERRUN_S
 from countersign.serving.shares import Share, tools_by_queue
 
 _RPC = timedelta(seconds=10)
+_NONE = timedelta(0)
 
 
 async def check_namespace(client: Client) -> None:
@@ -83,4 +86,20 @@ async def unserved_tools(client: Client, shares: Sequence[Share]) -> list[str]:
         found.append(
             f"no worker polls task queue {queue!r} yet, where {', '.join(tools)} runs; {how_to_run_tools(queue)}"
         )
+    return found
+
+
+def overlong(deployments: Mapping[str, AgentDeployment]) -> list[str]:
+    """For each tool that may wait and run for longer than a cycle lasts: that its call is then cut off."""
+    cycle_h = CYCLE_OVERRUN_S / 3600
+    found = []
+    for name, deployment in sorted(deployments.items()):
+        for tool in deployment.template.tool_registry:
+            longest_s = ((tool.timeout or _NONE) + (tool.queue_timeout or _NONE)).total_seconds()
+            if longest_s >= CYCLE_OVERRUN_S:
+                found.append(
+                    f"tool {tool.tool_name!r} of agent {name!r} may take {longest_s / 3600:g} h, and a cycle counts as "
+                    f"stuck after {cycle_h:g} h: its call would be cut off and asked about. Start its sessions with a "
+                    "longer cycle_overrun (on the wire cycle_overrun_s)"
+                )
     return found

@@ -55,6 +55,27 @@ def test_a_worker_that_can_not_serve_says_why_in_one_line(flags, words):
     assert words in complaint(*flags)
 
 
+BREAKS_DOWN = """
+import threading
+from countersign import worker
+
+async def broken(settings, deployments):
+    threading.Thread(target=threading.Event().wait).start()  # a tool that outlives its worker
+    raise RuntimeError("the worker broke down")
+
+worker.serve = broken
+worker.main()
+"""
+
+
+def test_a_worker_that_breaks_down_ends_although_a_tool_runs():
+    """It would neither serve nor end otherwise, and nothing would start another one."""
+    command = [sys.executable, "-c", BREAKS_DOWN, "--agents", "examples.janitor"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 1
+    assert "RuntimeError: the worker broke down" in ended.stderr
+
+
 def test_a_missing_namespace_is_named(temporal_server):
     """Found before anything polls."""
     assert "'nope'" in complaint("--agents", "examples.janitor", "--address", temporal_server, "--namespace", "nope")

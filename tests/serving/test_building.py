@@ -1,11 +1,14 @@
-"""How a process shares its bounds out among many queues."""
+"""How a process shares its bounds out among many queues, and what it finds wrong with what it serves."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from countersign.agent_core.deployment import load_agents
+from countersign import Agent, ScriptedModel, tool
+from countersign.agent_core.deployment import AgentDeployment, load_agents
 from countersign.serving.building import build_workers, crowded
+from countersign.serving.checks import overlong
 from countersign.serving.settings import WorkerSettings
 from countersign.serving.shares import Share, shares_of
 
@@ -40,3 +43,25 @@ def test_workers_of_tools_are_never_crowded():
     both = [*shares_of("a", load_agents(MODULES)), *shares_of("b", load_agents(MODULES))]
     assert crowded(settings, both) is not None
     assert crowded(settings.model_copy(update={"tools_only": True}), both) is None
+
+
+@pytest.mark.parametrize(
+    ("timeout", "queue_timeout", "said"),
+    [
+        (None, None, []),
+        (timedelta(hours=20), timedelta(hours=3), []),
+        (timedelta(hours=20), timedelta(hours=4), ["24 h"]),
+    ],
+)
+def test_a_tool_that_outlasts_its_cycle_is_said(timeout, queue_timeout, said):
+    """Its cycle would count as stuck meanwhile, and its call as one that may have run."""
+
+    @tool(timeout=timeout, queue="far" if queue_timeout else None, queue_timeout=queue_timeout)
+    def train() -> str:
+        """Take long."""
+        return ""
+
+    template = Agent(ScriptedModel([]), tools=[train])
+    found = overlong({"lab": AgentDeployment("lab", "lab.agents", lambda: template, template)})
+    assert len(found) == len(said)
+    assert all("tool 'train' of agent 'lab' may take 24 h" in text and "cycle_overrun_s" in text for text in found)
