@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from countersign.agent_core.interrupts import InterruptException, is_refusal
+from countersign.agent_core.interrupts import UNSET, InterruptException, is_refusal
 from countersign.agent_core.json_values import JsonObject, check_json, digest
 from countersign.agent_core.messages import ToolUse
 from countersign.agent_core.wire import GivenAnswer, ToolAsk
@@ -42,7 +42,9 @@ class ToolContext:
     _reasons: dict[str, str] = field(default_factory=dict, repr=False)
     _asked: list[ToolAsk] = field(default_factory=list, repr=False)
 
-    def interrupt(self, name: str, reason: Any = None, *, answers: JsonObject | None = None) -> Any:
+    def interrupt(
+        self, name: str, reason: Any = None, response: Any = UNSET, *, answers: JsonObject | None = None
+    ) -> Any:
         """Ask a person, or return their answer once they gave it.
 
         The tool's body runs again from its start when the answer is there, so nothing that has an
@@ -51,6 +53,7 @@ class ToolContext:
         Args:
             name: Unique among the interrupts of this tool.
             reason: What the person sees; any JSON value.
+            response: An answer known beforehand: then nobody is asked. Any JSON value counts, None too.
             answers: What buttons send, for instance {"approve": "y", "deny": "n"}.
 
         Returns:
@@ -58,7 +61,7 @@ class ToolContext:
 
         Raises:
             InterruptException: While there is no answer. It is not an `Exception`: leave it alone.
-            TypeError: If the reason is not JSON.
+            TypeError: If the reason or the response is not JSON.
             ValueError: If this run of the body has used the name for another reason.
         """
         if not isinstance(name, str) or not name:
@@ -66,6 +69,9 @@ class ToolContext:
         check_json(reason, "reason")
         if self._reasons.setdefault(name, digest(reason)) != digest(reason):
             raise ValueError(f"interrupt_name=<{name}> | interrupt name used more than once, for two reasons")
+        if response is not UNSET:
+            check_json(response, "response")
+            return response
         given = self._answers.get(name)
         # The person answered the reason they saw. If it has changed since, only a refusal still holds.
         if given is not None and (given.reason_digest == digest(reason) or is_refusal(given.response)):
