@@ -19,8 +19,7 @@ from countersign.activities.search_attributes import ATTRIBUTES
 from countersign.agent_client.asking_sessions import sessions_check
 from countersign.agent_client.builds import lost_builds
 from countersign.agent_client.connection import DEFAULT_ADDRESS, connect_temporal
-from countersign.agent_client.errors import ClientError
-from countersign.agent_client.health import (
+from countersign.agent_client.diagnosis import (
     Check,
     Setting,
     attributes_check,
@@ -30,6 +29,7 @@ from countersign.agent_client.health import (
     namespace_check,
     pollers_check,
 )
+from countersign.agent_client.errors import ClientError
 from countersign.agent_client.listing import LIVE_STATUSES, listed_sessions
 from countersign.agent_client.queues import AGENT_PLACE, queue_of
 from countersign.agent_client.shell import word

@@ -21,12 +21,12 @@ from countersign.agent_core.errors import ConcurrencyException, EventLoopExcepti
 from countersign.agent_core.inprocess_effects import InProcessEffects
 from countersign.agent_core.interrupts import as_interrupt
 from countersign.agent_core.json_values import JsonObject, check_json
-from countersign.agent_core.keeper import Keeper
 from countersign.agent_core.messages import ToolResult, ToolUse
 from countersign.agent_core.model_making import make_model
 from countersign.agent_core.models import Model
 from countersign.agent_core.result import AgentResult, Metrics
 from countersign.agent_core.session import Session, SessionState
+from countersign.agent_core.session_keeping import Keeper
 from countersign.agent_core.structured_output import OutputTool
 from countersign.agent_core.wire import Limits, Recovery, SessionOptions
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import BaseModel
 
+from countersign.agent_core.calls_in_doubt import all_given_up
 from countersign.agent_core.cycle.batch import STOPPED_TEXT
 from countersign.agent_core.cycle.callbacks import CallbackRunner
 from countersign.agent_core.cycle.context import CycleContext, cancel_text
 from countersign.agent_core.cycle.managing import Managing
 from countersign.agent_core.cycle.model_phase import call_model
 from countersign.agent_core.cycle.tool_phase import ToolPhase
-from countersign.agent_core.doubts import all_given_up
 from countersign.agent_core.effects import Effects, current_effects, current_spending
 from countersign.agent_core.errors import (
     CallbackError,

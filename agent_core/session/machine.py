@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from countersign.agent_core.answers import ParsedAnswer, check_prompt, parse_answers
-from countersign.agent_core.doubts import OUTCOME_CHOICES, outcome_choice
+from countersign.agent_core.calls_in_doubt import OUTCOME_CHOICES, outcome_choice
 from countersign.agent_core.errors import AnswerRefused, reason_of
 from countersign.agent_core.json_values import JsonObject, json_size
 from countersign.agent_core.messages import user_message

@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 from countersign.agent_client import AgentClient, examining
 from countersign.agent_client.builds import LostBuild
 from countersign.agent_client.cli import app
-from countersign.agent_client.health import (
+from countersign.agent_client.diagnosis import (
     Check,
     attributes_check,
     deployment_checks,
