@@ -1,7 +1,8 @@
 """Runs an agent in this process: the same session and cycle as the durable ones, without Temporal.
 
 For unit tests, notebooks and the first five minutes. This driver, with `inprocess_effects`, is the one
-part of agent_core that looks at the clock and starts threads; nothing else here imports it but `Agent`.
+part of agent_core that looks at the clock; nothing else here imports it but `Agent`. Threads are started
+here, in `session_keeping` and in `tools.strands_tool`.
 """
 
 import asyncio
