@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any
 
 from countersign.agent_core.approvals import Asking
 from countersign.agent_core.hooks.events import BeforeToolCallEvent
-from countersign.agent_core.interrupts import approves
 from countersign.agent_core.interventions.actions import Confirm, Deny
 from countersign.agent_core.interventions.handler import InterventionHandler
 from countersign.agent_core.interventions.handler_errors import with_policy
+from countersign.agent_core.plain_answers import approves
 
 if TYPE_CHECKING:
     from countersign.agent_core.cycle.callbacks import CallbackRunner
