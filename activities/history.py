@@ -33,7 +33,6 @@ class _Scheduled:
     kind: str
     argument: Any
     pieces: list[Piece] = field(default_factory=list)
-    started: bool = False
     result: Any = None
     done: bool = False
     failure: str = ""
@@ -74,17 +73,13 @@ class HistoryActivities:
             if item.kind == MODEL_ACTIVITY:
                 asked = cycles.of(ModelCall.model_validate(item.argument).cycle)
                 asked.opened_with = await _since_the_model_spoke(item.pieces, segments, client)
-            if item.kind == MODEL_ACTIVITY and item.done:
-                call = ModelCall.model_validate(item.argument)
-                cycles.of(call.cycle).response = ModelResponse.model_validate(item.result)
-            elif item.kind == MODEL_ACTIVITY:
-                # Asked again and without an answer: the earlier answer of that cycle was discarded by a hook.
-                cycles.of(ModelCall.model_validate(item.argument).cycle).response = None
+                # None if it was asked again and did not answer: a hook had discarded its earlier answer.
+                asked.response = ModelResponse.model_validate(item.result) if item.done else None
             elif not item.kind.startswith("countersign."):
-                call_of_tool = ToolCall.model_validate(item.argument)
-                cycle = cycles.of(call_of_tool.cycle)
-                cycle.calls = [known for known in cycle.calls if known.index != call_of_tool.index]
-                cycle.calls.append(_recovered(call_of_tool, item))
+                call = ToolCall.model_validate(item.argument)
+                cycle = cycles.of(call.cycle)
+                cycle.calls = [known for known in cycle.calls if known.index != call.index]
+                cycle.calls.append(_recovered(call, item))
         return Recovery(reason=reason, cycles=[cycles.found[number] for number in sorted(cycles.found)])
 
 

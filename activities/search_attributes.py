@@ -69,16 +69,16 @@ class SearchAttributeActivities:
 
 async def existing(client: Client) -> list[str]:
     """Names of our attributes that the namespace has, with the right type."""
-    present = await _listed(client)
+    present = await listed(client)
     return [name for name, kind in ATTRIBUTES.items() if present.get(name) == kind]
 
 
-async def _listed(client: Client) -> dict[str, int]:
+async def listed(client: Client) -> dict[str, IndexedValueType.ValueType]:
     """Those of our names that the namespace has, with the types that they have there."""
-    listed = await client.operator_service.list_search_attributes(
+    answer = await client.operator_service.list_search_attributes(
         ListSearchAttributesRequest(namespace=client.namespace), timeout=RPC_TIMEOUT
     )
-    return {name: kind for name, kind in listed.custom_attributes.items() if name in ATTRIBUTES}
+    return {name: kind for name, kind in answer.custom_attributes.items() if name in ATTRIBUTES}
 
 
 async def register(client: Client) -> list[str]:
@@ -90,12 +90,12 @@ async def register(client: Client) -> list[str]:
         Those that are missing still, or of another type; sessions then go without them.
     """
     try:
-        present = await _listed(client)
+        present = await listed(client)
         for name, kind in ATTRIBUTES.items():
             if name not in present:
                 await _add(client, name, kind)
             elif present[name] != kind:
-                logger.warning("search attribute %s exists with another type than %s", name, _type_name(kind))
+                logger.warning("search attribute %s exists with another type than %s", name, type_name(kind))
         return await _missing(client, {name for name in ATTRIBUTES if name not in present})
     except RPCError as error:
         logger.warning("search attributes can't be listed: %s", error)
@@ -107,7 +107,7 @@ async def _add(client: Client, name: str, kind: IndexedValueType.ValueType) -> N
     try:
         await client.operator_service.add_search_attributes(request, timeout=RPC_TIMEOUT)
     except RPCError as error:
-        logger.warning("search attribute %s (%s) can't be registered: %s", name, _type_name(kind), error)
+        logger.warning("search attribute %s (%s) can't be registered: %s", name, type_name(kind), error)
 
 
 async def _missing(client: Client, added: set[str]) -> list[str]:
@@ -120,6 +120,6 @@ async def _missing(client: Client, added: set[str]) -> list[str]:
     return [name for name in ATTRIBUTES if name not in found]
 
 
-def _type_name(kind: IndexedValueType.ValueType) -> str:
+def type_name(kind: IndexedValueType.ValueType) -> str:
     """The name that `temporal operator search-attribute create --type` takes."""
     return IndexedValueType.Name(kind).removeprefix("INDEXED_VALUE_TYPE_").title().replace("_", "")

@@ -7,7 +7,7 @@ from functools import partial
 from temporalio.client import Client, WorkflowQueryFailedError
 from temporalio.service import RPCError, RPCStatusCode
 
-from countersign.agent_client.health import Check, waiting_check
+from countersign.agent_client.diagnosis import Check, waiting_check
 from countersign.agent_client.listing import quoted
 from countersign.agent_client.sending import within
 from countersign.agent_client.shell import word

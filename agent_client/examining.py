@@ -6,21 +6,17 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from importlib.metadata import PackageNotFoundError, version
-from typing import Any
 
-from temporalio.api.enums.v1 import IndexedValueType
-from temporalio.api.operatorservice.v1 import ListSearchAttributesRequest
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest, GetSystemInfoRequest
 from temporalio.client import Client
 from temporalio.envconfig import ClientConfigProfile
 from temporalio.service import RPCError, RPCStatusCode
 
-from countersign.activities.search_attributes import ATTRIBUTES
+from countersign.activities.search_attributes import ATTRIBUTES, listed, type_name
 from countersign.agent_client.asking_sessions import sessions_check
 from countersign.agent_client.builds import lost_builds
 from countersign.agent_client.connection import DEFAULT_ADDRESS, connect_temporal
-from countersign.agent_client.errors import ClientError
-from countersign.agent_client.health import (
+from countersign.agent_client.diagnosis import (
     Check,
     Setting,
     attributes_check,
@@ -30,6 +26,7 @@ from countersign.agent_client.health import (
     namespace_check,
     pollers_check,
 )
+from countersign.agent_client.errors import ClientError
 from countersign.agent_client.listing import LIVE_STATUSES, listed_sessions
 from countersign.agent_client.queues import AGENT_PLACE, queue_of
 from countersign.agent_client.shell import word
@@ -137,9 +134,8 @@ async def examine(
 
 
 async def _attributes(client: Client) -> Check:
-    request = ListSearchAttributesRequest(namespace=client.namespace)
     try:
-        listed = await client.operator_service.list_search_attributes(request, timeout=_RPC)
+        present = await listed(client)
     except RPCError as error:
         return Check(
             "search attributes",
@@ -147,13 +143,9 @@ async def _attributes(client: Client) -> Check:
             f"the server does not list them ({error.message})",
             "sessions may run without them; whoever runs the server can check",
         )
-    wanted = {name: _type(kind) for name, kind in ATTRIBUTES.items()}
-    present = {name: _type(kind) for name, kind in listed.custom_attributes.items() if name in wanted}
-    return attributes_check(client.namespace, wanted, present)
-
-
-def _type(kind: Any) -> str:
-    return IndexedValueType.Name(kind).removeprefix("INDEXED_VALUE_TYPE_").title().replace("_", "")
+    wanted = {name: type_name(kind) for name, kind in ATTRIBUTES.items()}
+    there = {name: type_name(kind) for name, kind in present.items()}
+    return attributes_check(client.namespace, wanted, there)
 
 
 async def _queue(client: Client, queue: str) -> list[Check]:

@@ -6,7 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from countersign.agent_client.health import Check
+from countersign.agent_client.diagnosis import Check
 
 _IMPORT_S = 60.0
 

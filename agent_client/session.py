@@ -1,7 +1,7 @@
 """`SessionHandle`: what client code can do with one session."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 
 from temporalio.exceptions import TemporalError
@@ -10,14 +10,12 @@ from countersign.agent_client.answers import OneAnswer, answer_blocks, is_answer
 from countersign.agent_client.ending import result_of
 from countersign.agent_client.errors import AgentRunError, SessionEndedError
 from countersign.agent_client.events import SessionEvent, followed
-from countersign.agent_client.first_cycle import trouble_at_start
 from countersign.agent_client.sending import uncancelled
 from countersign.agent_client.session_answers import SessionAnswers
 from countersign.agent_client.settling import Outcome, next_outcome, settled
 from countersign.agent_client.starting import checked, checked_prompt
 from countersign.agent_client.stopping import StopReport, stopped
 from countersign.agent_client.translation import described, translated
-from countersign.agent_client.waiting_calls import PendingCall, WaitingCall
 from countersign.agent_core.wire import (
     CLOSE_UPDATE,
     INVOKE_UPDATE,
@@ -90,21 +88,11 @@ class SessionHandle(SessionAnswers):
             if ended.status != "completed":
                 raise
 
-    async def stop_and_wait(
-        self,
-        *,
-        close: bool = False,
-        tell: Callable[[list[WaitingCall]], None] | None = None,
-        tell_running: Callable[[list[PendingCall]], None] | None = None,
-    ) -> StopReport:
+    async def stop_and_wait(self, *, close: bool = False) -> StopReport:
         """Stop the running turn gracefully, and wait until it has stopped.
 
         Args:
             close: True to end an open session too.
-            tell: Called with the tool calls that wait for a worker of their own queue, if any do: the stop takes
-                effect when one has run them, or when they have waited long enough.
-            tell_running: Called with the other calls, of the model too, that hold up the stop, if any do: it takes
-                effect when they have ended.
 
         Returns:
             What happened; a session that has ended or stands idle is left as it is.
@@ -112,7 +100,7 @@ class SessionHandle(SessionAnswers):
         Raises:
             NoWorkerError: No worker runs; the stop is sent and takes effect when one does.
         """
-        return await stopped(self, self.stop, self.close if close else None, tell, tell_running)
+        return await stopped(self, self.stop, self.close if close else None)
 
     async def terminate(self, reason: str) -> None:
         """End the session at once, as the last resort: nothing is withdrawn in order, running tools are abandoned.
@@ -138,20 +126,6 @@ class SessionHandle(SessionAnswers):
             tail: Messages of the conversation so far to begin with; None for all.
         """
         return followed(self._temporal, self, tail)
-
-    async def trouble_at_start(self, task_queue: str) -> str | None:
-        """Right after a start: why it does not get going, if so; takes as long as needed, 1.5 s at most.
-
-        Args:
-            task_queue: Where it was started.
-
-        Returns:
-            That no worker takes it; None if its first cycle is on its way.
-
-        Raises:
-            AgentRunError: The turn has failed already, for instance because no worker knows the agent.
-        """
-        return await trouble_at_start(self._temporal, self, task_queue)
 
     async def wait_for_questions(self, timeout: timedelta | None = None) -> list[Question]:
         """Wait until the session waits for a person, or for nobody: it has ended or stands idle.

@@ -59,14 +59,22 @@ async def stopped(
     tell: Callable[[list[WaitingCall]], None] | None = None,
     tell_running: Callable[[list[PendingCall]], None] | None = None,
 ) -> StopReport:
-    """See `SessionHandle.stop_and_wait`.
+    """Stop the running turn of a session gracefully, and wait until it has stopped.
 
     Args:
         reader: The session.
         stop: Sends the stop.
         close: Ends the session; None to leave an open one open.
-        tell: Gets the calls that hold up the stop because they wait for a worker of their own queue, if any do.
-        tell_running: Gets the other calls, of the model too, that hold it up, if there are any.
+        tell: Called with the tool calls that wait for a worker of their own queue, if any do: the stop takes effect
+            when one has run them, or when they have waited long enough.
+        tell_running: Called with the other calls, of the model too, that hold up the stop, if any do: it takes effect
+            when they have ended.
+
+    Returns:
+        What happened; a session that has ended or stands idle is left as it is.
+
+    Raises:
+        NoWorkerError: No worker runs; the stop is sent and takes effect when one does.
     """
     before = await reader.summary()
     if before.ended:

@@ -19,7 +19,7 @@ from countersign.agent_core.interrupts import (
 )
 from countersign.agent_core.interventions.actions import Edit, Evaluate
 from countersign.agent_core.json_values import JsonObject, canonical_json, check_json
-from countersign.agent_core.voids import why_void
+from countersign.agent_core.void_approvals import why_void
 from countersign.agent_core.wire import Pending, Question, QuestionScope, ShownCall, timestamp
 
 POLICY_CHANGED_QUESTION = "policy-changed"

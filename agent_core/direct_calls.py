@@ -18,7 +18,6 @@ from countersign.agent_core.cycle.tool_phase import ToolPhase
 from countersign.agent_core.effects import Effects, current_effects, current_spending, on_a_worker
 from countersign.agent_core.errors import CallbackError, PolicyViolationError
 from countersign.agent_core.json_values import JsonObject, check_json
-from countersign.agent_core.keeper import noted_on
 from countersign.agent_core.messages import (
     Message,
     ToolResult,
@@ -30,6 +29,7 @@ from countersign.agent_core.messages import (
     user_message,
 )
 from countersign.agent_core.session import SessionState
+from countersign.agent_core.session_keeping import noted_on
 from countersign.agent_core.wire import CycleInput, CycleOutcome, Pending, TurnProgress
 
 if TYPE_CHECKING:

@@ -18,10 +18,10 @@ from countersign.agent_core.decisions import DecisionModel
 from countersign.agent_core.effects import spend
 from countersign.agent_core.errors import AgentDefinitionError, PolicyViolationError
 from countersign.agent_core.hooks.events import BeforeToolCallEvent
-from countersign.agent_core.interrupts import approves
 from countersign.agent_core.interventions.actions import Confirm, Edit, Evaluate, Proceed
 from countersign.agent_core.interventions.handler import InterventionHandler
 from countersign.agent_core.json_values import JsonObject
+from countersign.agent_core.plain_answers import approves
 from countersign.agent_core.steps import StepInfo
 
 if TYPE_CHECKING:

@@ -1,7 +1,8 @@
 """Runs an agent in this process: the same session and cycle as the durable ones, without Temporal.
 
 For unit tests, notebooks and the first five minutes. This driver, with `inprocess_effects`, is the one
-part of agent_core that looks at the clock and starts threads; nothing else here imports it but `Agent`.
+part of agent_core that looks at the clock; nothing else here imports it but `Agent`. Threads are started
+here, in `session_keeping` and in `tools.strands_tool`.
 """
 
 import asyncio
@@ -21,12 +22,12 @@ from countersign.agent_core.errors import ConcurrencyException, EventLoopExcepti
 from countersign.agent_core.inprocess_effects import InProcessEffects
 from countersign.agent_core.interrupts import as_interrupt
 from countersign.agent_core.json_values import JsonObject, check_json
-from countersign.agent_core.keeper import Keeper
 from countersign.agent_core.messages import ToolResult, ToolUse
 from countersign.agent_core.model_making import make_model
 from countersign.agent_core.models import Model
 from countersign.agent_core.result import AgentResult, Metrics
 from countersign.agent_core.session import Session, SessionState
+from countersign.agent_core.session_keeping import Keeper
 from countersign.agent_core.structured_output import OutputTool
 from countersign.agent_core.wire import Limits, Recovery, SessionOptions
 

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from countersign.agent_core.json_values import JsonObject, canonical_json, digest
+from countersign.agent_core.plain_answers import refuses
 from countersign.agent_core.wire import Question, ShownCall
 
 
@@ -53,14 +54,6 @@ class Unset:
 
 UNSET: Final = Unset()
 
-_APPROVALS = frozenset({"y", "yes"})
-_REFUSALS = frozenset({"n", "no", "deny", "denied", "reject", "rejected", "refuse", "false", "stop", "cancel", "never"})
-
-
-def approves(response: Any) -> bool:
-    """True for `True`, "y" and "yes" (trimmed, any case), and for nothing else."""
-    return response is True or (isinstance(response, str) and response.strip().lower() in _APPROVALS)
-
 
 def is_refusal(response: Any, answers: JsonObject | None = None) -> bool:
     """True if an answer clearly says no, whatever the code that asked makes of it.
@@ -69,16 +62,9 @@ def is_refusal(response: Any, answers: JsonObject | None = None) -> bool:
         response: The answer.
         answers: The question's own words for approve and deny.
     """
-    if response is False:
-        return True
     if answers and "deny" in answers and canonical_json(answers["deny"]) == canonical_json(response):
         return True
-    if isinstance(response, str):
-        words = response.strip().lower().replace(",", " ").replace(":", " ").replace(".", " ").split()
-        return bool(words) and words[0] in _REFUSALS
-    if isinstance(response, dict):
-        return response.get("decision") in ("reject", "deny") or response.get("approved") is False
-    return False
+    return refuses(response)
 
 
 def is_denial(response: Any, answers: JsonObject) -> bool:

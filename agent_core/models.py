@@ -3,7 +3,7 @@
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import AsyncIterable, Callable, Sequence
+from collections.abc import AsyncIterable, Sequence
 from typing import Any, TypeAlias, cast
 
 from pydantic import BaseModel
@@ -106,12 +106,11 @@ async def answer(
         raise
 
 
-async def collect(stream: AsyncIterable[StreamEvent], on_event: Callable[[], None] = lambda: None) -> ModelResponse:
+async def collect(stream: AsyncIterable[StreamEvent]) -> ModelResponse:
     """Put a model's stream together into one message.
 
     Args:
         stream: The events.
-        on_event: Called after each event, for heartbeats.
 
     Raises:
         ModelUnavailableError: If the stream ends without saying why it stopped.
@@ -121,7 +120,6 @@ async def collect(stream: AsyncIterable[StreamEvent], on_event: Callable[[], Non
     stop_reason: str | None = None
     usage, latency_ms = no_usage(), 0
     async for event in stream:
-        on_event()
         if "contentBlockStart" in event:
             block = dict(event["contentBlockStart"].get("start", {}))
         elif "contentBlockDelta" in event:

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias
 
+from countersign.agent_core.plain_answers import refuses
+
 Known: TypeAlias = Literal["may have run", "has not run"]
 
 UNKNOWN_OUTCOME_QUESTION, NOT_RUN_NOTE = "unknown-outcome", "Nobody has run the call."
@@ -31,6 +33,18 @@ ANSWER_WORDS: Mapping[Known, Mapping[str, str]] = {
 
 RECORDED = '{"result": "..."}'
 """The answer that records a result, as JSON to fill in."""
+
+OUTCOME_CHOICES = """"retry", "skip" or {"result": what it returned}"""
+"""What a person may say of the call."""
+
+
+def outcome_choice(response: Any) -> Literal["retry", "skip", "result"] | None:
+    """What a person's answer means for the call; None if it means nothing."""
+    if isinstance(response, dict) and "result" in response:
+        return "result"
+    if isinstance(response, str) and response.strip().lower() in ("retry", "skip"):
+        return "retry" if response.strip().lower() == "retry" else "skip"
+    return "skip" if refuses(response) else None
 
 
 def known_of_call(question: Mapping[str, Any]) -> Known | None:

@@ -2,6 +2,8 @@
 
 Workflows, activities and clients in any language speak these. Each travels as plain JSON.
 Times are ISO 8601 texts in UTC; durations end in `_s` (seconds).
+
+One file on purpose, however long: it is the contract, and who speaks it from elsewhere reads it from top to bottom.
 """
 
 from datetime import datetime

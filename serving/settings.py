@@ -106,11 +106,6 @@ class WorkerSettings(PayloadSettings):
             return None
         return WorkerDeploymentConfig(WorkerDeploymentVersion(self.deployment_name, self.build_id), True)
 
-    @property
-    def measured(self) -> bool:
-        """True if metrics go anywhere."""
-        return self.metrics_address is not None or self.metrics_otlp_url is not None
-
 
 def faults(error: ValidationError | SettingsError) -> str:
     """What is wrong with settings, by the flag, in one line."""

@@ -18,7 +18,7 @@ from temporalio.worker.workflow_sandbox import RestrictedWorkflowAccessError, Sa
 from tests.support.probe_workflow import CALLBACK, SandboxProbe
 
 from countersign.agent_core.errors import AgentDefinitionError
-from countersign.workflows.audit import ForbiddenCall
+from countersign.workflows.library_watch import ForbiddenCall
 from countersign.workflows.sandbox import PoliceAsleepError, explain, policed_runner, self_test
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")

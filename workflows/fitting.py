@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 
-from countersign.agent_core.doubts import all_given_up
+from countersign.agent_core.calls_in_doubt import all_given_up
 from countersign.agent_core.errors import PayloadTooLargeError
 from countersign.agent_core.json_values import json_size
 from countersign.agent_core.messages import Message, ToolResult, error_result, results_message

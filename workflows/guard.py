@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from countersign.agent_core.errors import PolicyViolationError
-from countersign.workflows.audit import watch
+from countersign.workflows.library_watch import watch
 from countersign.workflows.sandbox import explain
 
 

@@ -13,9 +13,10 @@ from temporalio import workflow
 from temporalio.common import MetricMeter
 
 from countersign.agent_core.answers import REFUSAL_CODES
-from countersign.agent_core.interrupts import approves, is_refusal
+from countersign.agent_core.interrupts import is_refusal
 from countersign.agent_core.json_values import canonical_json
 from countersign.agent_core.messages import no_usage
+from countersign.agent_core.plain_answers import approves
 from countersign.agent_core.session import Session
 from countersign.agent_core.wire import (
     ANSWER_UPDATE,

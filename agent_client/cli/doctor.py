@@ -14,7 +14,7 @@ from countersign.agent_client.shell import DEFAULT_TASK_QUEUE
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
-    from countersign.agent_client.health import Check
+    from countersign.agent_client.diagnosis import Check
 
 _MARKS = {"ok": "✓", "warning": "!", "failure": "✗"}
 _STYLES = {"ok": "green", "warning": "yellow", "failure": "red"}
@@ -50,7 +50,7 @@ def doctor(
     with leaving(as_json):
         checks = asyncio.run(_examined(sources, task_queue, modules))
     if as_json:
-        from countersign.agent_client.health import overall
+        from countersign.agent_client.diagnosis import overall
 
         print_json({"status": overall(checks), "checks": [asdict(check) for check in checks]})
     else:
@@ -59,9 +59,9 @@ def doctor(
 
 
 async def _examined(sources: dict[str, tuple[str | None, str]], task_queue: str, modules: list[str]) -> "list[Check]":
+    from countersign.agent_client.diagnosis import Check, settings_check
     from countersign.agent_client.errors import ClientError
     from countersign.agent_client.examining import examine, settings_of, versions_check
-    from countersign.agent_client.health import Check, settings_check
     from countersign.agent_client.loading import agents_check
 
     checks = [versions_check()]

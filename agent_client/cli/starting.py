@@ -69,7 +69,7 @@ def start(
         )
         if wait and not as_json:
             print(f"started {handle.id}", file=sys.stderr)
-        trouble = await _trouble(handle, queue_of(task_queue, agent), stay_open)
+        trouble = await _trouble(client, handle, queue_of(task_queue, agent), stay_open)
         if trouble is not None:
             trouble += await _similar(client, handle.id, task_queue, agent)
         if trouble is not None and not as_json:
@@ -86,16 +86,17 @@ def start(
         print(f"to follow it: {command('watch', handle.id)}", file=sys.stderr)
 
 
-async def _trouble(handle: "SessionHandle", task_queue: str, stay_open: bool) -> str | None:
+async def _trouble(client: "AgentClient", handle: "SessionHandle", task_queue: str, stay_open: bool) -> str | None:
     """That no worker takes the session, if none does.
 
     Raises:
         AgentRunError: It has failed already, for instance because no worker knows the agent.
     """
     from countersign.agent_client.errors import AgentRunError
+    from countersign.agent_client.first_cycle import trouble_at_start
 
     try:
-        return await handle.trouble_at_start(task_queue)
+        return await trouble_at_start(client.temporal, handle, task_queue)
     except AgentRunError:
         if stay_open:
             closing = command("stop", handle.id, "--close")

@@ -55,14 +55,14 @@ def stop(
     async def work(client: "AgentClient") -> "StopReport":
         if reason is not None and not terminate:
             raise UsageError("--reason goes with --terminate; leave it out, or give both")
-        from countersign.agent_client.stopping import terminated
+        from countersign.agent_client.stopping import stopped, terminated
 
         handle = client.session(session)
         if terminate:
             return await terminated(handle, lambda: handle.terminate(reason or "countersign stop --terminate"))
         if as_json:
             return await handle.stop_and_wait(close=close)
-        return await handle.stop_and_wait(close=close, tell=tell, tell_running=tell_running)
+        return await stopped(handle, handle.stop, handle.close if close else None, tell, tell_running)
 
     report = run(Connection(address, namespace, profile), as_json, work, "waiting until it has stopped …")
     if as_json:

@@ -3,8 +3,8 @@
 from datetime import timedelta
 
 from countersign.agent_core.approvals import Ledger
+from countersign.agent_core.calls_in_doubt import given_up
 from countersign.agent_core.cycle.context import CycleContext
-from countersign.agent_core.doubts import given_up
 from countersign.agent_core.errors import CallbackError
 from countersign.agent_core.messages import ToolResult, tool_uses
 from countersign.agent_core.wire import Pending, Question

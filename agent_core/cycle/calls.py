@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from countersign.agent_core.approvals import Ask
+from countersign.agent_core.calls_in_doubt import doubt
 from countersign.agent_core.cycle.batch import STOPPED_TEXT, Batch
 from countersign.agent_core.cycle.decider import Decider
 from countersign.agent_core.cycle.decision import Asked, Refused, Run
 from countersign.agent_core.cycle.signatures import approved_by, words_for_the_model
-from countersign.agent_core.doubts import doubt
 from countersign.agent_core.errors import CallbackError, RetryLimitError
 from countersign.agent_core.hooks.events import AfterToolCallEvent
 from countersign.agent_core.json_values import check_json

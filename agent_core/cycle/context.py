@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from countersign.agent_core.cycle.callbacks import CallbackRunner
 from countersign.agent_core.effects import Effects
-from countersign.agent_core.messages import Message
+from countersign.agent_core.messages import Message, assistant_text
 from countersign.agent_core.structured_output import OutputTool
 from countersign.agent_core.wire import AuditEntry, CycleInput, TurnProgress, timestamp
 
@@ -36,6 +36,24 @@ class CycleContext:
     def cancelled(self) -> bool:
         """True if the turn was stopped, from outside or by `agent.cancel()`."""
         return self.effects.stop_requested or self.agent.cancellation.now
+
+    @property
+    def last_message(self) -> Message:
+        """Of the conversation; an empty one of the assistant if there is none."""
+        messages = self.agent.messages
+        return messages[-1] if messages else assistant_text("")
+
+    @property
+    def limit_reached(self) -> str | None:
+        """The cap of this invocation that is used up, as a stop reason; None if none is."""
+        limits, progress = self.given.limits, self.progress
+        if limits.turns is not None and progress.cycles >= limits.turns:
+            return "limit_turns"
+        if limits.total_tokens is not None and progress.usage["totalTokens"] >= limits.total_tokens:
+            return "limit_total_tokens"
+        if limits.output_tokens is not None and progress.usage["outputTokens"] >= limits.output_tokens:
+            return "limit_output_tokens"
+        return None
 
     async def add_message(self, message: Message) -> None:
         """Add a message to the conversation, and say so."""

@@ -8,11 +8,11 @@ import copy
 from typing import Any
 
 from countersign.agent_core.approvals import Ask, Asking, Ledger
+from countersign.agent_core.calls_in_doubt import doubt_words
 from countersign.agent_core.cycle.context import CycleContext, cancel_text
 from countersign.agent_core.cycle.decision import Asked, Decision, Refused, Run
 from countersign.agent_core.cycle.gates import Gates
 from countersign.agent_core.cycle.signatures import as_it_would_run, denied, signed
-from countersign.agent_core.doubts import doubt_words
 from countersign.agent_core.errors import ToolError, ToolInputError
 from countersign.agent_core.hooks.events import BeforeToolCallEvent
 from countersign.agent_core.interrupts import call_digest, is_refusal, question_digest

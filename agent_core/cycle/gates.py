@@ -7,12 +7,13 @@ from countersign.agent_core.approvals import (
     Ask,
     Ledger,
 )
+from countersign.agent_core.calls_in_doubt import resolve
 from countersign.agent_core.cycle.context import CycleContext
 from countersign.agent_core.cycle.decision import Asked, Decision, Refused
-from countersign.agent_core.doubts import outcome_choice, resolve
-from countersign.agent_core.interrupts import approves, call_digest, is_refusal, question_digest
+from countersign.agent_core.interrupts import call_digest, is_refusal, question_digest
 from countersign.agent_core.messages import ToolUse, error_result
-from countersign.agent_core.unknown_outcomes import NOT_RUN_NOTE, UNKNOWN_OUTCOME_QUESTION
+from countersign.agent_core.plain_answers import approves
+from countersign.agent_core.unknown_outcomes import NOT_RUN_NOTE, UNKNOWN_OUTCOME_QUESTION, outcome_choice
 from countersign.agent_core.wire import Pending, Question, ShownCall
 
 

@@ -4,17 +4,19 @@ import contextlib
 import copy
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from pydantic import BaseModel
 
+from countersign.agent_core.calls_in_doubt import all_given_up
 from countersign.agent_core.cycle.batch import STOPPED_TEXT
 from countersign.agent_core.cycle.callbacks import CallbackRunner
-from countersign.agent_core.cycle.context import CycleContext, cancel_text
+from countersign.agent_core.cycle.completing import complete
+from countersign.agent_core.cycle.context import CycleContext
+from countersign.agent_core.cycle.invocation import after_invocation, before_invocation
 from countersign.agent_core.cycle.managing import Managing
 from countersign.agent_core.cycle.model_phase import call_model
 from countersign.agent_core.cycle.tool_phase import ToolPhase
-from countersign.agent_core.doubts import all_given_up
 from countersign.agent_core.effects import Effects, current_effects, current_spending
 from countersign.agent_core.errors import (
     CallbackError,
@@ -22,22 +24,17 @@ from countersign.agent_core.errors import (
     MaxTokensReachedException,
     ToolInputError,
 )
-from countersign.agent_core.hooks.events import AfterInvocationEvent, BeforeInvocationEvent, ModelStopResponse
-from countersign.agent_core.interrupts import as_interrupt
+from countersign.agent_core.hooks.events import ModelStopResponse
 from countersign.agent_core.messages import (
     Message,
     Usage,
     add_usage,
     assistant_text,
     guidance_message,
-    mended,
     results_message,
-    shape_fault,
     tool_uses,
     unanswered,
-    user_message,
 )
-from countersign.agent_core.result import AgentResult, Metrics
 from countersign.agent_core.structured_output import OutputTool
 from countersign.agent_core.wire import CycleInput, CycleOutcome, ErrorInfo, Pending
 
@@ -133,7 +130,8 @@ class _Cycle:
                 cause = error
                 outcome = self._failed(error)
         outcome.handlers = handlers
-        return CycleEnd(self._complete(outcome), cause, self._output if outcome.structured_output is not None else None)
+        complete(outcome, self._context, self._before)
+        return CycleEnd(outcome, cause, self._output if outcome.structured_output is not None else None)
 
     async def _loop(self) -> CycleOutcome:
         given = self._context.given
@@ -159,9 +157,9 @@ class _Cycle:
     async def _ask_model(self) -> ModelStopResponse | CycleOutcome:
         """What the model says, with a smaller conversation if it must be; or the end of the turn without it."""
         while True:
-            limit = self._limit()
+            limit = self._context.limit_reached
             if limit is not None:
-                return self._outcome(limit, self._last_message())
+                return self._outcome(limit, self._context.last_message)
             if self._context.effects.stop_requested:
                 return await self._say_and_end("cancelled", STOPPED_TEXT)
             await self._managing.before_model_call()
@@ -208,24 +206,16 @@ class _Cycle:
         return outcome
 
     async def _before_invocation(self) -> CycleOutcome | None:
-        given = self._context.given
-        prompt = copy.deepcopy(given.prompt)
-        event = BeforeInvocationEvent(
-            self._context.agent, invocation_state=self._context.invocation_state, messages=prompt
-        )
-        await self._context.runner.fire(event)
-        added = event.messages if event.messages is not None else prompt
-        _usable(added, "BeforeInvocationEvent", "event.messages")
-        if event.cancel is not False:
+        added, denied = await before_invocation(self._context)
+        if denied is not None:
             # The prompt stays in the conversation, so that it and the refusal read as one exchange.
-            text = cancel_text(event.cancel, "invocation denied by hook")
-            self._give_up_pending(text)
-            for message in added:
-                await self._context.add_message(message)
-            return await self._say_and_end("end_turn", text)
+            self._give_up_pending(denied)
         for message in added:
             await self._context.add_message(message)
-        return None
+        return None if denied is None else await self._say_and_end("end_turn", denied)
+
+    async def _after_invocation(self, outcome: CycleOutcome) -> None:
+        await after_invocation(self._context, outcome, self._output)
 
     async def _say_and_end(self, stop_reason: str, text: str) -> CycleOutcome:
         message = assistant_text(text)
@@ -240,20 +230,6 @@ class _Cycle:
         results = all_given_up(pending, text)
         self._context.runner.put_results(results_message(results), pending.message)
 
-    def _limit(self) -> str | None:
-        limits, progress = self._context.given.limits, self._context.progress
-        if limits.turns is not None and progress.cycles >= limits.turns:
-            return "limit_turns"
-        if limits.total_tokens is not None and progress.usage["totalTokens"] >= limits.total_tokens:
-            return "limit_total_tokens"
-        if limits.output_tokens is not None and progress.usage["outputTokens"] >= limits.output_tokens:
-            return "limit_output_tokens"
-        return None
-
-    def _last_message(self) -> Message:
-        messages = self._context.agent.messages
-        return messages[-1] if messages else assistant_text("")
-
     def _failed(self, error: Exception) -> CycleOutcome:
         """The turn failed; the conversation is made complete first."""
         origin = error.origin if isinstance(error, CallbackError) else ""
@@ -264,84 +240,10 @@ class _Cycle:
             # Without a batch, the failure came right after the message was added: by a hook on that event.
             self._pending = self._pending or Pending(origin_cycle=self._context.given.cycle, message=messages[-1])
             self._give_up_pending(f"Not run: the turn failed ({cause}).")
-        outcome = self._outcome("failed", self._last_message())
+        outcome = self._outcome("failed", self._context.last_message)
         outcome.error = ErrorInfo(type=type(cause).__name__, message=str(cause), origin=origin)
         self._context.note("turn_failed", error=outcome.error.model_dump())
         return outcome
 
     def _outcome(self, stop_reason: str, message: Message) -> CycleOutcome:
         return CycleOutcome(stop_reason=stop_reason, last_cycle=self._context.given.cycle, message=message)
-
-    async def _after_invocation(self, outcome: CycleOutcome) -> None:
-        context = self._context
-        questions = outcome.pending.questions if outcome.pending else []
-        result = AgentResult(
-            stop_reason=outcome.stop_reason,
-            message=outcome.message or self._last_message(),
-            metrics=Metrics.of(context.progress),
-            state=context.invocation_state.get("request_state", {}),
-            interrupts=[as_interrupt(question) for question in questions if question.status == "open"] or None,
-            structured_output=self._output,
-        )
-        event = AfterInvocationEvent(context.agent, invocation_state=context.invocation_state, result=result)
-        await context.runner.fire(event)
-        ended = outcome.stop_reason in ("interrupt", "failed", "cancelled") or outcome.stop_reason.startswith("limit_")
-        if event.resume is not None and not ended:
-            outcome.resume = _usable(_as_messages(event.resume), "AfterInvocationEvent", "event.resume")
-
-    def _complete(self, outcome: CycleOutcome) -> CycleOutcome:
-        """Fill in what the cycle leaves behind."""
-        context = self._context
-        messages = context.agent.messages
-        count = len(self._before)
-        if len(messages) >= count and all(left is right for left, right in zip(messages, self._before, strict=False)):
-            outcome.messages = messages[count:]
-        else:
-            outcome.conversation = messages
-        self._mend(outcome)
-        outcome.agent_state = context.agent.state.get()
-        outcome.invocation_state = context.invocation_state
-        context.progress.guides = context.runner.guides
-        outcome.progress, outcome.model_calls, outcome.audit = context.progress, context.model_calls, context.audit
-        return outcome
-
-    def _mend(self, outcome: CycleOutcome) -> None:
-        """Fail the turn if hooks have left something else than messages, which no session could take over."""
-        rewritten = outcome.conversation is not None
-        fault = shape_fault(outcome.conversation if rewritten else outcome.messages)
-        fault = fault or shape_fault(self._context.agent.messages, deep=False) or _fault_of(outcome.message)
-        if fault is None:
-            return
-        kept = mended(self._context.agent.messages, "The turn failed; what became of this call is not known.")
-        outcome.messages, outcome.conversation, outcome.pending = [], kept, None
-        outcome.resume, outcome.message = None, kept[-1] if kept else None
-        outcome.stop_reason = "failed"
-        text = f"agent.messages has been made unusable, by a hook or handler: {fault}"
-        outcome.error = outcome.error or ErrorInfo(type="TypeError", message=text)
-        self._context.note("turn_failed", error=outcome.error.model_dump())
-
-
-def _fault_of(message: Message | None) -> str | None:
-    return shape_fault([message]) if message is not None else None
-
-
-def _usable(messages: Any, event: str, what: str) -> list[Message]:
-    """Messages that a hook has put into an event.
-
-    Raises:
-        CallbackError: If they are none.
-    """
-    fault = shape_fault(messages)
-    if fault is not None:
-        raise CallbackError(event, TypeError(f"{what} is unusable: {fault}"))
-    found: list[Message] = messages
-    return found
-
-
-def _as_messages(given: Any) -> Any:
-    """A prompt in any form that an agent takes, as messages; anything else as it is."""
-    if isinstance(given, str):
-        return [user_message(given)]
-    if isinstance(given, list) and given and all(isinstance(item, dict) and "role" in item for item in given):
-        return given
-    return [user_message(given)] if isinstance(given, list) else given

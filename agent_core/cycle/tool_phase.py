@@ -5,12 +5,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from countersign.agent_core.approvals import Asking
+from countersign.agent_core.calls_in_doubt import doubt
 from countersign.agent_core.cycle.batch import STOPPED_TEXT, Batch
 from countersign.agent_core.cycle.calls import Calls
 from countersign.agent_core.cycle.context import CycleContext, cancel_text
 from countersign.agent_core.cycle.decider import Decider
 from countersign.agent_core.cycle.signatures import as_it_would_run, denied
-from countersign.agent_core.doubts import doubt
 from countersign.agent_core.errors import CallbackError, ToolInputError
 from countersign.agent_core.hooks.events import AfterToolsEvent, BeforeToolsEvent, MessageAddedEvent
 from countersign.agent_core.messages import ContentBlock, Message, results_message, tool_uses

@@ -130,7 +130,7 @@ class MessageAddedEvent(HookEvent):
 
 @dataclass
 class BeforeModelCallEvent(HookEvent):
-    """The model is about to be called.
+    """The model is about to be called. `projected_input_tokens`, a field of Strands, is None: nobody estimates it.
 
     Writable: `cancel` (True or a text takes the place of the model's answer and ends the turn).
     """

@@ -4,8 +4,9 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from countersign.agent_core.interrupts import UNSET, approves
+from countersign.agent_core.interrupts import UNSET
 from countersign.agent_core.json_values import JsonObject
+from countersign.agent_core.plain_answers import approves
 
 
 @dataclass(frozen=True)

@@ -6,12 +6,12 @@ handler blocks anyway.
 
 import inspect
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from countersign.agent_core.approvals import Asking
-from countersign.agent_core.errors import AgentDefinitionError, CallbackError, GuideLimitError, PolicyViolationError
+from countersign.agent_core.errors import AgentDefinitionError, GuideLimitError
 from countersign.agent_core.hooks.events import (
     AfterModelCallEvent,
     AfterToolCallEvent,
@@ -21,7 +21,6 @@ from countersign.agent_core.hooks.events import (
     HookEvent,
 )
 from countersign.agent_core.hooks.registry import HookOrder, HookRegistry
-from countersign.agent_core.interrupts import approves
 from countersign.agent_core.interventions.actions import (
     ACTIONS,
     Confirm,
@@ -31,8 +30,10 @@ from countersign.agent_core.interventions.actions import (
     Proceed,
     Transform,
 )
+from countersign.agent_core.interventions.confirming import confirmed
 from countersign.agent_core.interventions.handler import InterventionHandler
-from countersign.agent_core.messages import assistant_text, error_result, guidance_message
+from countersign.agent_core.interventions.handler_errors import with_policy
+from countersign.agent_core.messages import guidance_message
 
 if TYPE_CHECKING:
     from countersign.agent_core.cycle.callbacks import CallbackRunner
@@ -159,35 +160,11 @@ class _Dispatch:
             asking.callback, asked_before = handler.name, len(asking.asked)
             if isinstance(event, BeforeToolCallEvent):
                 asking.heard.append((event.tool_use["name"], event.selected_tool))
-        action: InterventionAction | None = await self._with_policy(handler, name, call, event, runner, asking)
+        action: InterventionAction | None = await with_policy(handler, name, call, event, runner, asking)
         if asking is not None and len(asking.asked) > asked_before:
             verdicts.asked = True
             return None
         return action
-
-    async def _with_policy(
-        self,
-        handler: InterventionHandler,
-        name: str,
-        call: Callable[[], Awaitable[Any]],
-        event: HookEvent,
-        runner: "CallbackRunner",
-        asking: Asking | None,
-    ) -> Any:
-        """Call a handler's code; what an error means is the handler's `on_error`."""
-        try:
-            return await runner.user_call(name, call, asking)
-        except CallbackError as error:
-            policy = handler.on_error
-            if isinstance(error.cause, PolicyViolationError) or policy not in ("proceed", "deny"):
-                raise
-            logger.warning("handler=<%s>, on_error=<%s> | %s", handler.name, policy, error.cause)
-            if policy == "proceed":
-                return None
-            if isinstance(event, (AfterToolCallEvent, AfterModelCallEvent)):
-                _withhold(event, handler.name, error.cause)
-                return None
-            return Deny(reason=f"Handler threw: {error.cause}")
 
     async def _apply(
         self, event: HookEvent, verdicts: _Verdicts, runner: "CallbackRunner", asking: Asking | None
@@ -202,73 +179,8 @@ class _Dispatch:
             return
         if isinstance(event, BeforeToolCallEvent) and event.cancel_tool is False:
             for handler, confirm in verdicts.confirms:
-                if not await self._confirm(event, handler, confirm, runner, asking):
+                if not await confirmed(event, handler, confirm, runner, asking):
                     return
-
-    async def _confirm(
-        self,
-        event: BeforeToolCallEvent,
-        handler: InterventionHandler,
-        confirm: Confirm,
-        runner: "CallbackRunner",
-        asking: Asking,
-    ) -> bool:
-        """Ask a person, or judge their answer.
-
-        Returns:
-            True if the call may go on to the next Confirm.
-        """
-        asking.callback = handler.name
-        responses: list[Any] = []
-
-        async def ask() -> bool:
-            inline = confirm.ask
-            if inline is None:
-                response = event.interrupt(handler.name, confirm.prompt, confirm.response, answers=confirm.answers)
-            else:
-                response = await event.once(f"{handler.name}:answer", inline)
-            responses.append(response)
-            if inline is None:
-                return await asking.judge(handler.name, response, confirm.evaluate or approves)
-            return response is not None and await self._judged_inline(event, handler, confirm, response, asking)
-
-        asked_before = len(asking.asked)
-        name = f"{type(handler).__name__}.evaluate"
-        verdict = await self._with_policy(handler, name, ask, event, runner, asking)
-        if len(asking.asked) > asked_before:
-            return False
-        if isinstance(verdict, Deny):
-            _cancel(event, f"DENIED: {verdict.reason}")
-            return False
-        if verdict is False:
-            event.cancel_tool = f"CONFIRMATION_FAILED: {confirm.prompt}{_words(responses[-1])}"
-            return False
-        return True
-
-    async def _judged_inline(
-        self, event: BeforeToolCallEvent, handler: InterventionHandler, confirm: Confirm, response: Any, asking: Asking
-    ) -> bool:
-        """Whether an answer that was given inline approves; judged once, and it holds for the call as it stands."""
-
-        async def judge() -> Any:
-            approved = await asking.judge(handler.name, response, confirm.evaluate or approves)
-            return {"approved": approved, **({"edit": asking.edit[1]} if asking.edit else {})}
-
-        verdict = await event.once(f"{handler.name}:judged", judge)
-        if "edit" in verdict:
-            asking.edit = (handler.name, verdict["edit"])
-        asking.inline[handler.name] = event.as_it_stands()
-        return bool(verdict["approved"])
-
-
-def _withhold(event: AfterToolCallEvent | AfterModelCallEvent, handler: str, cause: BaseException) -> None:
-    """Fail closed after the fact: what came back does not reach the model or the user."""
-    text = f"DENIED: withheld because handler '{handler}' failed: {cause}"
-    if isinstance(event, AfterToolCallEvent):
-        event.result = error_result(event.tool_use["toolUseId"], text)
-    elif event.stop_response is not None:
-        event.stop_response.message = assistant_text(text)
-        event.stop_response.stop_reason = "end_turn"
 
 
 def _cancel(event: HookEvent, text: str) -> None:
@@ -291,12 +203,3 @@ async def _guide(event: HookEvent, feedback: str, runner: "CallbackRunner") -> N
     await runner.add_message(guidance_message(feedback))
     if isinstance(event, AfterModelCallEvent):
         event.retry = True
-
-
-def _words(response: Any) -> str:
-    """A refusal's own words, for the model; nothing for a bare yes or no."""
-    if isinstance(response, dict) and isinstance(response.get("reason"), str):
-        return f"\n{response['reason']}"
-    if isinstance(response, str) and len(response.split()) > 1:
-        return f"\n{response.strip()}"
-    return ""

@@ -4,14 +4,13 @@ from datetime import datetime
 from typing import Any
 
 from countersign.agent_core.answers import ParsedAnswer, check_prompt, parse_answers
-from countersign.agent_core.doubts import OUTCOME_CHOICES, outcome_choice
 from countersign.agent_core.errors import AnswerRefused, reason_of
 from countersign.agent_core.json_values import JsonObject, json_size
 from countersign.agent_core.messages import user_message
 from countersign.agent_core.session.answering import question_for, record
 from countersign.agent_core.session.state import QueuedPrompt
 from countersign.agent_core.session.turns import Turns
-from countersign.agent_core.unknown_outcomes import UNKNOWN_OUTCOME_QUESTION
+from countersign.agent_core.unknown_outcomes import OUTCOME_CHOICES, UNKNOWN_OUTCOME_QUESTION, outcome_choice
 from countersign.agent_core.wire import AcceptedAnswer, AnswerReceipt
 
 QUEUED_PROMPTS, QUEUED_BYTES = 20, 500_000

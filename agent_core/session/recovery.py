@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 
-from countersign.agent_core.doubts import doubt
+from countersign.agent_core.calls_in_doubt import doubt
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.messages import Message, Usage, add_usage, no_usage, results_message, tool_uses
 from countersign.agent_core.session.state import SessionState

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
-from countersign.agent_core.doubts import all_given_up
+from countersign.agent_core.calls_in_doubt import all_given_up
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.messages import Message, results_message, tool_uses
 from countersign.agent_core.session.answering import open_questions

@@ -1,4 +1,4 @@
-"""How a session looks from outside: plain JSON, and Markdown for the Temporal UI."""
+"""How a session looks from outside, as plain JSON."""
 
 from typing import Any, TypeVar
 

@@ -20,8 +20,9 @@ from countersign.agent_client.answers import denial_block
 from countersign.agent_client.cli.cards import question_card
 from countersign.agent_client.cli.options import duration
 from countersign.agent_client.cli.tables import print_stacked
-from countersign.agent_core.interrupts import approves, is_denial
+from countersign.agent_core.interrupts import is_denial
 from countersign.agent_core.messages import message_text
+from countersign.agent_core.plain_answers import approves
 from countersign.agent_core.wire import Question, ShownCall
 
 

@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from temporalio.api.workflowservice.v1 import RegisterNamespaceRequest
 from temporalio.service import RPCError, RPCStatusCode
+from tests.support.fake_namespace import FakeNamespace
 from typer.testing import CliRunner
 
 from countersign.agent_client import AgentClient, examining
 from countersign.agent_client.builds import LostBuild
 from countersign.agent_client.cli import app
-from countersign.agent_client.health import (
-    Check,
+from countersign.agent_client.diagnosis import (
     attributes_check,
     deployment_checks,
     lost_check,
@@ -180,22 +180,27 @@ def test_a_lost_build_is_a_failure():
     assert check.level == "failure"
 
 
+class Limiting(FakeNamespace):
+    """A server that refuses so many requests in a row, as too many."""
+
+    refusals = 0
+
+    async def describe_task_queue(self, request, timeout):
+        """The first request of every look."""
+        if self.refusals:
+            self.refusals -= 1
+            raise RPCError("too many requests", RPCStatusCode.RESOURCE_EXHAUSTED, b"")
+        return await super().describe_task_queue(request, timeout)
+
+
 async def test_a_server_that_limits_requests_is_asked_again(monkeypatch):
     """Right after a build became current it does; who asks too often is told to wait, not to check permissions."""
-    limited = RPCError("too many requests", RPCStatusCode.RESOURCE_EXHAUSTED, b"")
-    answers: list[Exception | list[Check]] = [limited, [Check("x", "ok", "")]]
-
-    async def look(client: object, queue: str) -> list[Check]:
-        answer = answers.pop(0)
-        if isinstance(answer, Exception):
-            raise answer
-        return answer
-
-    monkeypatch.setattr(examining, "_looked_at", look)
     monkeypatch.setattr(examining, "_PAUSES_S", (0, 0))
-    client: Any = None
-    assert await examining._queue(client, "q") == [Check("x", "ok", "")]
-    answers += [limited] * 3
+    client: Any = Limiting()
+    client.refusals = 1
+    checks = await examining._queue(client, "q")
+    assert [check.name for check in checks] == ["workers for workflows", "workers for activities", "sessions"]
+    client.refusals = 3
     [check] = await examining._queue(client, "q")
     assert check.advice == "the server limits requests: ask again in a minute"
 

@@ -11,6 +11,7 @@ from tests.client.conftest import start_bare
 from tests.client.test_sessions import SOON
 
 from countersign.agent_client import SessionNotFoundError
+from countersign.agent_client.first_cycle import trouble_at_start
 from countersign.agent_client.stopping import _since_stop
 from countersign.agent_core.wire import MEMO_QUESTIONS, AuditEntry
 
@@ -93,7 +94,7 @@ def test_only_a_call_with_a_result_counts_as_run(outcome, not_run, field):
 async def until_tool_runs(client, session):
     """Wait until the first cycle's tool has begun."""
     cycle = client.temporal.get_workflow_handle(f"{session.id}/cycle-1")
-    await session.trouble_at_start(client.task_queue)
+    await trouble_at_start(client.temporal, session, client.task_queue)
     async with asyncio.timeout(30):
         while not any(
             activity.activity_type.name == "hold" and activity.state == STARTED

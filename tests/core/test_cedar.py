@@ -14,7 +14,7 @@ from countersign.interventions import InterventionHandler, Proceed, Transform
 from countersign.models import calls
 from countersign.vended_interventions.cedar import CedarAuthorization, load_text
 from countersign.vended_interventions.hitl import HumanInTheLoop
-from countersign.workflows.audit import watch
+from countersign.workflows.library_watch import watch
 
 ALICE = {"type": "User", "id": "alice"}
 PERMIT = "permit(principal, action, resource);"

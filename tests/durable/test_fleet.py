@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from countersign.agent_client import AgentClient
 from countersign.agent_client.cli import app
+from countersign.agent_client.first_cycle import trouble_at_start
 from countersign.agent_client.workers import pollers
 
 
@@ -95,7 +96,7 @@ async def test_each_agent_is_served_on_its_own_queue(lab, tool_queue):
         assert await pollers(client.temporal, f"{base}-{agent}", "workflow")
     assert await pollers(client.temporal, base, "workflow") == []
     lost = await client.start("looker", "hello", task_queue=base)
-    assert f"start it with --task-queue '{base}-{{agent}}'" in str(await lost.trouble_at_start(base))
+    assert f"start it with --task-queue '{base}-{{agent}}'" in str(await trouble_at_start(client.temporal, lost, base))
     async with asyncio.timeout(20):  # the list of sessions follows after a moment
         while (checks := await asyncio.to_thread(doctor, lab, "--task-queue", base + "-{agent}")) is not None:
             if f"'{base}-looker'" in checks.get("workers for workflows", {"found": ""})["found"]:

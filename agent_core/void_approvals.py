@@ -1,7 +1,8 @@
 """Why an approval does not hold any more, in the words that the question after it shows. Pure."""
 
-from countersign.agent_core.interrupts import approves, is_refusal
+from countersign.agent_core.interrupts import is_refusal
 from countersign.agent_core.json_values import JsonValue, canonical_json
+from countersign.agent_core.plain_answers import approves
 from countersign.agent_core.wire import Question
 
 

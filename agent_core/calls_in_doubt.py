@@ -1,22 +1,7 @@
 """Calls that may have run, or have: what a batch keeps of them, and what the model is told if it is given up."""
 
-from typing import Any, Literal
-
-from countersign.agent_core.interrupts import is_refusal
 from countersign.agent_core.messages import ToolResult, error_result, not_run, tool_uses
 from countersign.agent_core.wire import Pending
-
-OUTCOME_CHOICES = """"retry", "skip" or {"result": what it returned}"""
-"""What a person may say of a call that may have run."""
-
-
-def outcome_choice(response: Any) -> Literal["retry", "skip", "result"] | None:
-    """What a person's answer means for a call that may have run; None if it means nothing."""
-    if isinstance(response, dict) and "result" in response:
-        return "result"
-    if isinstance(response, str) and response.strip().lower() in ("retry", "skip"):
-        return "retry" if response.strip().lower() == "retry" else "skip"
-    return "skip" if is_refusal(response) else None
 
 
 def doubt(pending: Pending, index: int, detail: str, *, not_run: bool = False) -> None:

@@ -1,0 +1,85 @@
+"""Puts a handler's Confirm to a person and judges the answer."""
+
+from typing import TYPE_CHECKING, Any
+
+from countersign.agent_core.approvals import Asking
+from countersign.agent_core.hooks.events import BeforeToolCallEvent
+from countersign.agent_core.interventions.actions import Confirm, Deny
+from countersign.agent_core.interventions.handler import InterventionHandler
+from countersign.agent_core.interventions.handler_errors import with_policy
+from countersign.agent_core.plain_answers import approves
+
+if TYPE_CHECKING:
+    from countersign.agent_core.cycle.callbacks import CallbackRunner
+
+
+async def confirmed(
+    event: BeforeToolCallEvent,
+    handler: InterventionHandler,
+    confirm: Confirm,
+    runner: "CallbackRunner",
+    asking: Asking,
+) -> bool:
+    """Ask a person, or judge their answer. A call that is not confirmed is cancelled.
+
+    Args:
+        event: Of the call.
+        handler: Who wants it confirmed.
+        confirm: With what question.
+        runner: Runs the handler's code.
+        asking: Takes the question.
+
+    Returns:
+        True if the call may go on to the next Confirm.
+    """
+    asking.callback = handler.name
+    responses: list[Any] = []
+
+    async def ask() -> bool:
+        inline = confirm.ask
+        if inline is None:
+            response = event.interrupt(handler.name, confirm.prompt, confirm.response, answers=confirm.answers)
+        else:
+            response = await event.once(f"{handler.name}:answer", inline)
+        responses.append(response)
+        if inline is None:
+            return await asking.judge(handler.name, response, confirm.evaluate or approves)
+        return response is not None and await _judged_inline(event, handler, confirm, response, asking)
+
+    asked_before = len(asking.asked)
+    name = f"{type(handler).__name__}.evaluate"
+    verdict = await with_policy(handler, name, ask, event, runner, asking)
+    if len(asking.asked) > asked_before:
+        return False
+    if isinstance(verdict, Deny):
+        event.cancel_tool = f"DENIED: {verdict.reason}"
+        return False
+    if verdict is False:
+        event.cancel_tool = f"CONFIRMATION_FAILED: {confirm.prompt}{_words(responses[-1])}"
+        return False
+    return True
+
+
+async def _judged_inline(
+    event: BeforeToolCallEvent, handler: InterventionHandler, confirm: Confirm, response: Any, asking: Asking
+) -> bool:
+    """Whether an answer that was given inline approves; judged once, and it holds for the call as it stands."""
+
+    async def judge() -> Any:
+        approved = await asking.judge(handler.name, response, confirm.evaluate or approves)
+        return {"approved": approved, **({"edit": asking.edit[1]} if asking.edit else {})}
+
+    verdict = await event.once(f"{handler.name}:judged", judge)
+    if "edit" in verdict:
+        asking.edit = (handler.name, verdict["edit"])
+    asking.inline[handler.name] = event.as_it_stands()
+    return bool(verdict["approved"])
+
+
+def _words(response: Any) -> str:
+    """A refusal's own words, for the model; nothing for a bare yes or no."""
+    if isinstance(response, dict) and isinstance(response.get("reason"), str):
+        return f"\n{response['reason']}"
+    if isinstance(response, str) and len(response.split()) > 1:
+        return f"\n{response.strip()}"
+    return ""
