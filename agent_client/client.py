@@ -27,7 +27,8 @@ from countersign.agent_client.starting import (
 )
 from countersign.agent_client.translation import translated
 from countersign.agent_core.json_values import JsonObject
-from countersign.agent_core.wire import SESSION_WORKFLOW, Limits, PromptContent
+from countersign.agent_core.limits import Limits
+from countersign.agent_core.wire import SESSION_WORKFLOW, PromptContent
 from countersign.workflows.details import session_static_details
 from countersign.workflows.markdown import plain
 
@@ -69,7 +70,7 @@ class AgentClient:
             task_queue: Where sessions are started unless `start` says otherwise; may hold `{agent}`.
                 COUNTERSIGN_TASK_QUEUE or "countersign" if None.
             patience: How long an answer or prompt is sent again while nothing confirms it.
-            data_converter: How values travel; from the settings of `agent_client.payloads` if None.
+            data_converter: How values travel; `countersign.payloads.data_converter()` if None.
 
         Raises:
             ConnectionFailedError: If the server can't be reached.
@@ -85,7 +86,7 @@ class AgentClient:
         *,
         session_id: str | None = None,
         lifetime: Lifetime = "turn",
-        limits: Limits | JsonObject | None = None,
+        limits: Limits | None = None,
         invocation_state: JsonObject | None = None,
         resume: Resume = "each",
         handover_after: timedelta | None = None,
@@ -102,14 +103,15 @@ class AgentClient:
             prompt: Text or content blocks.
             session_id: An id that no session had; a readable fresh one if None.
             lifetime: "turn" ends with the turn; "open" takes further prompts until it is closed or idle.
-            limits: Caps on one invocation.
+            limits: Caps on one invocation: `{"turns", "total_tokens", "output_tokens"}`, each optional.
             invocation_state: JSON that hooks and tools get to see.
             resume: "each" goes on with every answer; "all" waits for the whole batch.
-            handover_after: Cycles share a workflow until its models and tools have worked so long; zero for one each.
-            idle_timeout: An open session ends after so long without a prompt.
-            deadline: How long each question waits; the worker's default if None.
-            approval_ttl: An approval lapses if its call has not started after so long.
-            cycle_overrun: A cycle counts as stuck after so long.
+            handover_after: Cycles share a workflow until its models and tools have worked so long; 2 s if None, zero
+                for one each.
+            idle_timeout: An open session ends after so long without a prompt; 30 days if None.
+            deadline: How long each question waits; 30 days if None.
+            approval_ttl: An approval lapses if its call has not started after so long; 24 hours if None.
+            cycle_overrun: A cycle counts as stuck after so long; 24 hours if None.
             task_queue: Of the workers that serve the agent, if not this client's; may hold `{agent}`.
 
         Raises:

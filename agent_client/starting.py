@@ -8,7 +8,8 @@ from pydantic import ValidationError
 
 from countersign.agent_core.errors import PayloadTooLargeError
 from countersign.agent_core.json_values import JsonObject, JsonValue, check_json, json_size
-from countersign.agent_core.wire import MAX_VALUE_BYTES, PROTOCOL, Limits, PromptContent, SessionOptions
+from countersign.agent_core.limits import Limits
+from countersign.agent_core.wire import MAX_VALUE_BYTES, PROTOCOL, PromptContent, SessionOptions
 
 Lifetime = Literal["turn", "open"]
 Resume = Literal["each", "all"]
@@ -68,7 +69,7 @@ def session_options(
     *,
     lifetime: Lifetime,
     resume: Resume,
-    limits: Limits | JsonObject | None,
+    limits: Limits | None,
     invocation_state: JsonObject | None,
     **durations: timedelta | None,
 ) -> JsonObject:
@@ -85,11 +86,10 @@ def session_options(
         ValueError: For a value out of range.
     """
     given: dict[str, Any] = {"lifetime": lifetime, "resume": resume}
-    if limits is not None:
-        unknown = sorted(set(limits) - set(Limits.model_fields)) if isinstance(limits, dict) else []
-        if unknown:  # the session would ignore it, and a typo be no limit at all
-            raise ValueError(f"no limit is called {', '.join(unknown)}; there are: {', '.join(Limits.model_fields)}")
-        given["limits"] = limits
+    if unknown := sorted(set(limits or {}) - set(Limits.__annotations__)):  # a typo would be no limit at all
+        raise ValueError(f"no limit is called {', '.join(unknown)}; there are: {', '.join(Limits.__annotations__)}")
+    if caps := {name: cap for name, cap in (limits or {}).items() if cap is not None}:
+        given["limits"] = caps
     if invocation_state is not None:
         given["invocation_state"] = invocation_state
     for name, duration in durations.items():

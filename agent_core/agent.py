@@ -17,6 +17,7 @@ from countersign.agent_core.inprocess import InProcessSession
 from countersign.agent_core.interventions.dispatcher import register_handlers
 from countersign.agent_core.interventions.handler import InterventionHandler
 from countersign.agent_core.json_values import JsonObject
+from countersign.agent_core.limits import Limits
 from countersign.agent_core.messages import Message, Messages, ToolResult
 from countersign.agent_core.model_making import ModelSource, is_source
 from countersign.agent_core.result import AgentResult
@@ -35,7 +36,7 @@ class Agent:
         model: What answers: a `Model`, a name such as "openai:gpt-5" or "bedrock:<id>", a function that
             returns one (called once, where the model is used), or a model of Strands.
         messages: A conversation to start from.
-        tools: Functions decorated with `@tool`, or lists of them.
+        tools: Functions decorated with `@tool`, tools and modules of Strands, or lists of these.
         system_prompt: What the model is told first.
         hooks: Providers (objects with `register_hooks`) or plain callbacks with an annotated event.
         interventions: Handlers, in the order in which they are asked.
@@ -59,7 +60,7 @@ class Agent:
         self,
         model: ModelSource | None = None,
         messages: Messages | None = None,
-        tools: Sequence[Any] = (),
+        tools: Sequence[Any] = (),  # to mypy, a list of tools of several signatures is list[object]
         system_prompt: str | None = None,
         *,
         hooks: Sequence[HookProvider | Callable[[Any], Any]] = (),
@@ -180,7 +181,7 @@ class Agent:
         self,
         prompt: Any = None,
         *,
-        limits: JsonObject | None = None,
+        limits: Limits | None = None,
         invocation_state: JsonObject | None = None,
         cancel_signal: threading.Event | None = None,
         structured_output_model: type[BaseModel] | None = None,
@@ -195,7 +196,7 @@ class Agent:
         self,
         prompt: Any = None,
         *,
-        limits: JsonObject | None = None,
+        limits: Limits | None = None,
         invocation_state: JsonObject | None = None,
         cancel_signal: threading.Event | None = None,
         structured_output_model: type[BaseModel] | None = None,
@@ -206,7 +207,7 @@ class Agent:
 
         Args:
             prompt: Text, content blocks, or a list of `interruptResponse` blocks to resume with.
-            limits: `{"turns", "total_tokens", "output_tokens"}`, each optional.
+            limits: Caps on it: `{"turns", "total_tokens", "output_tokens"}`, each optional.
             invocation_state: JSON that hooks and tools can see.
             cancel_signal: The caller's own event; when it is set, the invocation stops as by `cancel()`.
             structured_output_model: The class of what this turn shall lead to, in the place of the agent's own; asked

@@ -22,6 +22,7 @@ from countersign.agent_core.errors import ConcurrencyException, EventLoopExcepti
 from countersign.agent_core.inprocess_effects import InProcessEffects
 from countersign.agent_core.interrupts import as_interrupt
 from countersign.agent_core.json_values import JsonObject, check_json
+from countersign.agent_core.limits import Limits
 from countersign.agent_core.messages import ToolResult, ToolUse
 from countersign.agent_core.model_making import make_model
 from countersign.agent_core.models import Model
@@ -29,7 +30,8 @@ from countersign.agent_core.result import AgentResult, Metrics
 from countersign.agent_core.session import Session, SessionState
 from countersign.agent_core.session_keeping import Keeper
 from countersign.agent_core.structured_output import OutputTool
-from countersign.agent_core.wire import Limits, Recovery, SessionOptions
+from countersign.agent_core.wire import Limits as WireLimits
+from countersign.agent_core.wire import Recovery, SessionOptions
 
 if TYPE_CHECKING:
     from countersign.agent_core.agent import Agent
@@ -61,7 +63,7 @@ class InProcessSession:
     def run_blocking(
         self,
         prompt: Any,
-        limits: JsonObject | None,
+        limits: Limits | None,
         invocation_state: JsonObject,
         cancel_signal: threading.Event | None = None,
         output: OutputTool | None = None,
@@ -72,7 +74,7 @@ class InProcessSession:
     async def run(
         self,
         prompt: Any,
-        limits: JsonObject | None,
+        limits: Limits | None,
         invocation_state: JsonObject,
         cancel_signal: threading.Event | None = None,
         output: OutputTool | None = None,
@@ -110,7 +112,7 @@ class InProcessSession:
         finally:
             self._running = False
 
-    def _take_input(self, prompt: Any, limits: JsonObject | None, invocation_state: JsonObject) -> bool:
+    def _take_input(self, prompt: Any, limits: Limits | None, invocation_state: JsonObject) -> bool:
         """Take a prompt, or answers. True if it begins a turn."""
         state, now = self._session.state, datetime.now(UTC)
         waiting = state.pending is not None
@@ -212,16 +214,16 @@ def _blocking(call: Callable[[], Coroutine[Any, Any, T]]) -> T:
         return result
 
 
-def _checked_limits(given: JsonObject) -> Limits:
+def _checked_limits(given: Limits) -> WireLimits:
     """Limits as they are used; a typo would be no limit at all.
 
     Raises:
         TypeError: For an unknown limit, and for one that is no positive whole number.
     """
-    known = list(Limits.model_fields)
+    known = list(WireLimits.model_fields)
     for name, value in given.items():
         if name not in known:
             raise TypeError(f"there is no limit {name!r}; the limits are {', '.join(known)}")
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
             raise TypeError(f"limits[{name!r}] must be a positive whole number, not {value!r}")
-    return Limits.model_validate(given)
+    return WireLimits.model_validate(given)

@@ -5,17 +5,26 @@ cycle builds no client and reads no key. The core knows only `Model`; how the ot
 told by whoever puts the program together (`use_maker`): vendor SDKs are far from here.
 """
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, TypeAlias
+from collections.abc import AsyncIterable, Callable
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from countersign.agent_core.errors import AgentDefinitionError
 
 if TYPE_CHECKING:
     from countersign.agent_core.models import Model
 
-ModelSource: TypeAlias = Any
-"""A `Model`; a name such as "openai:gpt-5"; a function without arguments that returns a model or a
-name; or an object with Strands' `stream`."""
+
+class Streams(Protocol):
+    """A `Model` of ours or one of Strands, known by its `stream`."""
+
+    @property
+    def stream(self) -> Callable[..., AsyncIterable[Any]]:
+        """Answers a conversation as a stream of events."""
+
+
+ModelSource: TypeAlias = str | Callable[[], object] | Streams
+"""A name such as "openai:gpt-5"; a function without arguments that returns a model or a name; a `Model`, or
+a model of Strands."""
 
 
 def _nobody(source: object) -> "Model":

@@ -57,6 +57,10 @@ MAX_TASK_BYTES = 3_000_000
 """The most that one workflow task may issue (gRPC refuses 4 MB)."""
 
 
+DEADLINE_S = 30 * 86_400.0
+"""How long a question waits unless its session's options say otherwise."""
+
+
 def cycle_id(session_id: str, cycle: int) -> str:
     """The workflow id of a session's cycle."""
     return f"{session_id}/cycle-{cycle}"
@@ -211,7 +215,7 @@ class CycleInput(Wire):
     progress: TurnProgress = Field(default_factory=TurnProgress)
     model_calls: int = Field(default=0, description="model calls of the session so far")
     handover_after_s: float = 2.0
-    default_deadline_s: float = 30 * 86_400.0
+    default_deadline_s: float = DEADLINE_S
     approval_ttl_s: float = 86_400.0
     pieces: int | None = Field(
         default=None, description="pieces of the conversation; after them come the references of those in storage"
@@ -402,7 +406,7 @@ class SessionOptions(Wire):
     invocation_state: JsonObject = Field(default_factory=dict)
     handover_after_s: float = Field(default=2.0, ge=0)
     idle_timeout_s: float = Field(default=30 * 86_400.0, gt=0)
-    deadline_s: float | None = Field(default=None, gt=0, description="of each question; the worker's default if None")
+    deadline_s: float | None = Field(default=DEADLINE_S, gt=0, description="of each question; null is the default, too")
     approval_ttl_s: float = Field(default=86_400.0, gt=0)
     cycle_overrun_s: float = Field(default=CYCLE_OVERRUN_S, gt=0, description="when a cycle counts as stuck")
     continue_after_events: int | None = Field(default=None, gt=0, description="history events before continue-as-new")

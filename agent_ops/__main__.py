@@ -60,7 +60,7 @@ def codec_server(
     """Make payloads readable in the Temporal UI: the codec endpoint.
 
     Keys and stores come from the same settings as the workers': COUNTERSIGN_ENCRYPTION_KEYS and
-    COUNTERSIGN_STORAGE. In the UI: Data Encoder, endpoint http://127.0.0.1:8081.
+    COUNTERSIGN_STORAGE. In the UI: "Configure Codec Server" at the top right, endpoint http://127.0.0.1:8081.
     """
     try:
         allowed = _check(host, token_file, check, open_)

@@ -55,7 +55,6 @@ def start(
     """
     text = text_of(prompt)
     waits = None if deadline is None else duration(deadline)
-    limits = {"turns": limit_turns, "total_tokens": limit_total_tokens, "output_tokens": limit_output_tokens}
 
     async def begin(client: "AgentClient") -> "tuple[SessionHandle, Outcome | None, str | None]":
         handle = await client.start(
@@ -63,7 +62,11 @@ def start(
             text,
             session_id=session_id,
             lifetime="open" if stay_open else "turn",
-            limits={name: cap for name, cap in limits.items() if cap is not None} or None,
+            limits={
+                "turns": limit_turns,
+                "total_tokens": limit_total_tokens,
+                "output_tokens": limit_output_tokens,
+            },
             deadline=waits,
             task_queue=task_queue,
         )

@@ -11,6 +11,7 @@ from countersign.agent_core.session.answering import open_questions
 from countersign.agent_core.session.recovery import adopt, doubt_lost, rebuild
 from countersign.agent_core.session.state import QueuedPrompt, SessionState
 from countersign.agent_core.wire import (
+    DEADLINE_S,
     AuditEntry,
     CycleInput,
     CycleOutcome,
@@ -36,12 +37,10 @@ class Turns:
 
     Args:
         state: The state; changed in place.
-        default_deadline_s: How long a question waits if the session's options do not say.
     """
 
-    def __init__(self, state: SessionState, default_deadline_s: float = 30 * 86_400.0) -> None:
+    def __init__(self, state: SessionState) -> None:
         self.state = state
-        self._default_deadline_s = default_deadline_s
 
     def next_cycle(self, now: datetime) -> CycleInput | None:
         """The cycle to run now, or None if the session waits. The session then counts as running."""
@@ -102,7 +101,7 @@ class Turns:
             progress=state.progress,
             model_calls=state.model_calls,
             handover_after_s=options.handover_after_s,
-            default_deadline_s=options.deadline_s or self._default_deadline_s,
+            default_deadline_s=options.deadline_s or DEADLINE_S,
             approval_ttl_s=options.approval_ttl_s,
         )
 

@@ -16,10 +16,10 @@ class Tool(ABC):
 
     Attributes:
         idempotent: True if running a call twice does no harm.
-        timeout: The longest that one call may take; None for the driver's default.
+        timeout: The longest that one call may take on a worker; an hour if None.
         queue: Task queue of the workers that run it, if not the agent's own; without meaning in-process.
-        queue_timeout: How long a call may wait for a worker of `queue` before a person is asked; None for the
-            driver's default.
+        queue_timeout: How long a call may wait for a worker of `queue` before a person is asked; 10 minutes
+            if None.
     """
 
     idempotent: bool = False

@@ -173,7 +173,7 @@ def tool(
         context: True passes a `ToolContext` as the parameter `tool_context`; text names another one.
         idempotent: True if running a call twice does no harm: it is then retried after a crash
             instead of asking a person.
-        timeout: The longest that one call may take; the worker's default if None.
+        timeout: The longest that one call may take on a worker; an hour if None. In-process nothing bounds it.
         queue: Task queue of the workers that run it (`worker.py --tools-only`), for instance because only they
             hold the credentials; the agent's own if None. In-process it runs here all the same.
         queue_timeout: How long a call may wait for a worker of that queue before a person is asked; 10 minutes

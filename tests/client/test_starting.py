@@ -7,7 +7,7 @@ import pytest
 
 from countersign.agent_client.starting import check_session_id, new_session_id, session_options, start_argument
 from countersign.agent_core.errors import PayloadTooLargeError
-from countersign.agent_core.wire import MAX_VALUE_BYTES, Limits
+from countersign.agent_core.wire import MAX_VALUE_BYTES
 
 NONE_GIVEN: dict[str, Any] = {"lifetime": "turn", "resume": "each", "limits": None, "invocation_state": None}
 
@@ -37,10 +37,10 @@ def test_durations_travel_in_seconds():
     assert (options["handover_after_s"], options["deadline_s"]) == (0, 3600)
 
 
-def test_limits_may_be_an_object_or_plain_json():
-    """Both spellings send the same."""
-    given = {**NONE_GIVEN, "limits": Limits(turns=3)}
-    assert session_options(**given)["limits"] == session_options(**{**given, "limits": {"turns": 3}})["limits"]
+@pytest.mark.parametrize("limits", [None, {}, {"turns": None}])
+def test_a_limit_that_is_none_is_not_sent(limits):
+    """It would be no limit."""
+    assert "limits" not in session_options(**{**NONE_GIVEN, "limits": limits})
 
 
 @pytest.mark.parametrize("bad", [{"limits": {"turns": 0}}, {"lifetime": "day"}, {"deadline": timedelta(0)}])

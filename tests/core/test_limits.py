@@ -3,7 +3,9 @@
 import pytest
 
 from countersign import Agent, ScriptedModel, tool
+from countersign.agent_core import wire
 from countersign.models import calls
+from countersign.types.agent import Limits
 from countersign.vended_interventions.hitl import HumanInTheLoop
 
 
@@ -34,6 +36,12 @@ def test_a_limit_stops_the_loop_by_name(limits, stop_reason):
     assert "toolResult" in agent.messages[-1]["content"][0]
     if "turns" in limits:
         assert result.metrics.cycle_count == limits["turns"]
+
+
+def test_limits_are_those_that_travel():
+    """What can be written is what is kept, and `Limits(...)` is a plain dict."""
+    assert Limits.__annotations__.keys() == wire.Limits.model_fields.keys()
+    assert looping()("go", limits=Limits(turns=1)).stop_reason == "limit_turns"
 
 
 def test_a_limit_goes_on_counting_after_a_pause():

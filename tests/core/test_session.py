@@ -187,6 +187,18 @@ def test_expiry_goes_on_with_the_others():
     assert it.valid()
 
 
+@pytest.mark.parametrize("options", [{}, {"deadline_s": None}])
+def test_a_question_waits_30_days_by_default(options):
+    """Null is the default as well: sessions that began when null was the default carry it."""
+    it = driven(1, **options).prompt().step()
+    it.clock.forward(days=30, seconds=-1)
+    it.session.expire(it.now)
+    assert it.session.open_questions()
+    it.clock.forward(seconds=2)
+    it.session.expire(it.now)
+    assert not it.session.open_questions()
+
+
 def test_resume_all_waits_for_the_whole_batch():
     """With resume="all" nothing runs before every question is answered."""
     log = []

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from countersign.agent_core.limits import Limits
 from countersign.agent_core.messages import ContentBlock
-from countersign.agent_core.wire import Limits
 
 AgentInput = str | list[ContentBlock] | list[dict[str, Any]] | None
 
