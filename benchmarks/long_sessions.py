@@ -20,10 +20,10 @@ from rich.table import Table
 from temporalio.client import Client, WorkflowExecution
 
 from benchmarks.processes import WorkerProcess, memory_mb
-from countersign.agent_client import AgentClient
 from countersign.agent_client.dev_server import DevServer
 from countersign.agent_client.payloads import PayloadSettings, data_converter
 from countersign.agent_core.wire import cycle_id
+from countersign.client import AgentClient
 
 SESSIONS = ((20, 64_000), (300, 64_000), (20, 2_000), (500, 2_000))
 """Cycles, and bytes of each result. The short ones are what the long ones are compared with."""

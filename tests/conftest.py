@@ -14,8 +14,8 @@ from anyio.from_thread import start_blocking_portal
 from temporalio.client import Client, WorkflowHistory
 from temporalio.contrib.pydantic import pydantic_data_converter
 
-from countersign.agent_client import AgentClient, SessionHandle
 from countersign.agent_client.dev_server import DevServer
+from countersign.client import AgentClient, SessionHandle
 
 ROOT = Path(__file__).parents[1]
 READY = "countersign worker ready"

@@ -1,7 +1,4 @@
-"""Client code: start agents, answer their questions, get their results; and what that can return and raise.
-
-The only list of these names: `countersign.agent_client` has them from here.
-"""
+"""Client code: start agents, answer their questions, get their results; and what that can return and raise."""
 
 from countersign.agent_client.client import AgentClient
 from countersign.agent_client.errors import (

@@ -11,8 +11,8 @@ import pytest
 from temporalio.client import Client
 from typer.testing import CliRunner, Result
 
-from countersign.agent_client import AgentClient
 from countersign.agent_client.cli import app
+from countersign.client import AgentClient
 
 ROOT = Path(__file__).parents[2]
 READY_S = 30

@@ -11,7 +11,7 @@ import uuid
 import pytest
 from tests.conftest import ROOT, WorkerProcess
 
-from countersign.agent_client import AgentClient
+from countersign.client import AgentClient
 
 pytestmark = pytest.mark.skipif(shutil.which("tmux") is None, reason="tmux is not installed")
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 from tests.conftest import ROOT
 
-from countersign.agent_client import AgentClient
 from countersign.agent_client.dev_server import free_port
+from countersign.client import AgentClient
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
 

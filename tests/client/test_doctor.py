@@ -12,7 +12,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from tests.support.fake_namespace import FakeNamespace
 from typer.testing import CliRunner
 
-from countersign.agent_client import AgentClient, examining
+from countersign.agent_client import examining
 from countersign.agent_client.builds import LostBuild
 from countersign.agent_client.cli import app
 from countersign.agent_client.diagnosis import (
@@ -25,6 +25,7 @@ from countersign.agent_client.diagnosis import (
     waiting_check,
 )
 from countersign.agent_client.workers import Build, Polled, Poller
+from countersign.client import AgentClient
 
 NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
 WANTED = {"CountersignAgent": "Keyword", "CountersignPending": "Int"}

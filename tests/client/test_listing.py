@@ -14,10 +14,10 @@ from tests.client.conftest import start_bare
 from tests.client.test_no_worker import CARD
 from tests.client.test_sessions import SOON
 
-from countersign.agent_client import AgentClient, ClientError
 from countersign.agent_client.payloads import PayloadSettings, data_converter
 from countersign.agent_client.starting import MEMO_AGENT
 from countersign.agent_core.wire import MEMO_QUESTIONS
+from countersign.client import AgentClient, ClientError
 
 
 async def listed(client, agent, ready, **choice):

@@ -10,11 +10,11 @@ from temporalio import workflow
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from tests.client.conftest import start_bare
 
-from countersign.agent_client import NoWorkerError
 from countersign.agent_client.similar_agents import similar_agents
 from countersign.agent_client.translation import described
 from countersign.agent_client.workers import last_poll, no_answer, nobody_polls
 from countersign.agent_core.wire import MEMO_QUESTIONS
+from countersign.client import NoWorkerError
 
 CARD = {
     "id": "int-3-0-0123456789abcdef",

@@ -6,14 +6,14 @@ import uuid
 import pytest
 from typer.testing import CliRunner
 
-from countersign.agent_client import (
+from countersign.agent_client.cli import app
+from countersign.client import (
     AgentClient,
     ConnectionFailedError,
     SessionEndedError,
     SessionExistsError,
     SessionNotFoundError,
 )
-from countersign.agent_client.cli import app
 
 
 @pytest.fixture

@@ -8,10 +8,10 @@ from datetime import timedelta
 import pytest
 from typer.testing import CliRunner
 
-from countersign.agent_client import AgentRunError, SessionEndedError
 from countersign.agent_client.cli import app
 from countersign.agent_core.errors import AnswerRefused
 from countersign.agent_core.messages import message_text
+from countersign.client import AgentRunError, SessionEndedError
 
 SOON = timedelta(seconds=30)
 

@@ -10,10 +10,10 @@ from temporalio.api.enums.v1 import PendingActivityState
 from tests.client.conftest import start_bare
 from tests.client.test_sessions import SOON
 
-from countersign.agent_client import SessionNotFoundError
 from countersign.agent_client.first_cycle import trouble_at_start
 from countersign.agent_client.stopping import _since_stop
 from countersign.agent_core.wire import MEMO_QUESTIONS, AuditEntry
+from countersign.client import SessionNotFoundError
 
 STARTED = PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
 

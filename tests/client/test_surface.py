@@ -1,13 +1,12 @@
-"""The public names of client code: these, enough to name whatever is given and got, and the same from the room."""
+"""The public names of client code: these, and enough to name whatever is given and got."""
 
 import inspect
 from collections.abc import Iterator
 from typing import Any, get_args, get_type_hints
 
-import pytest
 from pydantic import BaseModel
 
-from countersign import agent_client, client, payloads
+from countersign import client, payloads
 
 DOORS = {client.AgentClient, client.SessionHandle}
 
@@ -63,16 +62,3 @@ def test_whatever_is_given_or_got_has_a_public_name():
         due |= {part for hint in hints(kind) for part in ours(hint)} - found
     assert {kind.__name__ for kind in found} <= set(client.__all__)
     assert {client.Limits, client.AcceptedAnswer, client.ShownCall} <= found  # it looked
-
-
-@pytest.mark.parametrize("name", client.__all__)
-def test_the_room_has_the_same_names(name: str):
-    """There is one list of them."""
-    assert getattr(agent_client, name) is getattr(client, name)
-
-
-@pytest.mark.parametrize("name", ["Nothing", "nothing"])
-def test_a_name_that_is_none_is_said(name: str):
-    """As any module does."""
-    with pytest.raises(AttributeError, match=f"has no attribute '{name}'"):
-        getattr(agent_client, name)

@@ -4,7 +4,7 @@ import uuid
 
 import pytest
 
-from countersign.agent_client import AgentClient
+from countersign.client import AgentClient
 
 
 @pytest.fixture

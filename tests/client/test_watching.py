@@ -14,8 +14,8 @@ import pytest
 from tests.client.test_sessions import SOON
 from tests.client.test_stopping import until_tool_runs
 
-from countersign.agent_client import SessionNotFoundError, SessionSummary
 from countersign.agent_client.fleet import changed, watched
+from countersign.client import SessionNotFoundError, SessionSummary
 
 COMMAND = [sys.executable, "-c", "from countersign.agent_client.cli import main; main()"]
 SHOW_CURSOR = "\x1b[?25h"

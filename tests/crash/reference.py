@@ -13,11 +13,11 @@ from typing import Any, TypeVar
 from temporalio.client import Client
 from tests.crash.histories import failed_tasks
 
-from countersign.agent_client import AgentClient, SessionHandle
 from countersign.agent_client.errors import AgentRunError, ClientError, SessionEndedError, SessionNotFoundError
 from countersign.agent_core.conversation import SEGMENT_BYTES
 from countersign.agent_core.messages import Message, history_faults
 from countersign.agent_core.wire import Question
+from countersign.client import AgentClient, SessionHandle
 
 T = TypeVar("T")
 

@@ -24,9 +24,9 @@ from tests.crash.reference import Effects, patiently
 from tests.crash.soak_people import Soak, live, met, operate
 from tests.crash.soak_plan import plan
 
-from countersign.agent_client import AgentClient
 from countersign.agent_client.dev_server import DevServer
 from countersign.agent_client.payloads import data_converter
+from countersign.client import AgentClient
 from countersign.workflows.intake import IntakeGuard
 from countersign.workflows.session import AgentSession
 

@@ -11,9 +11,9 @@ from temporalio.service import RPCError
 from tests.crash.reference import UNKNOWN, Effects, patiently
 from tests.crash.soak_plan import Plan, answer_to
 
-from countersign.agent_client import AgentClient, SessionHandle
 from countersign.agent_client.errors import ClientError
 from countersign.agent_core.errors import AnswerRefused
+from countersign.client import AgentClient, SessionHandle
 
 MALFORMED: list[Any] = [
     None,

@@ -10,8 +10,8 @@ from temporalio.client import Client
 from temporalio.worker import Replayer
 from tests.durable.test_waiting import questions
 
-from countersign.agent_client import SessionHandle
 from countersign.agent_client.errors import NoReplyError, NoWorkerError
+from countersign.client import SessionHandle
 from countersign.workflows.intake import IntakeGuard
 from countersign.workflows.session import AgentSession
 

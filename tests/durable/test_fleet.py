@@ -12,10 +12,10 @@ from tests.durable.test_tool_crashes import until_effects
 from tests.durable.test_waiting import questions
 from typer.testing import CliRunner
 
-from countersign.agent_client import AgentClient
 from countersign.agent_client.cli import app
 from countersign.agent_client.first_cycle import trouble_at_start
 from countersign.agent_client.workers import pollers
+from countersign.client import AgentClient
 
 
 @pytest.fixture

@@ -19,9 +19,9 @@ from temporalio.contrib.opentelemetry import TracingInterceptor
 from tests.durable.test_tool_crashes import until_effects
 from tests.durable.test_waiting import questions
 
-from countersign.agent_client import AgentClient
 from countersign.agent_client.dev_server import DevServer, free_port
 from countersign.agent_core.errors import AnswerRefused
+from countersign.client import AgentClient
 from countersign.serving import health as health_room
 from countersign.serving.health import Health
 

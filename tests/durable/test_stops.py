@@ -9,8 +9,8 @@ from temporalio.client import Client, WorkflowExecutionStatus
 from tests.crash.histories import children_of, failed_tasks
 from tests.durable.test_waiting import history, questions
 
-from countersign.agent_client import AgentClient, SessionHandle
 from countersign.agent_core.messages import history_faults
+from countersign.client import AgentClient, SessionHandle
 
 AGENTS = '''
 import asyncio

@@ -7,9 +7,9 @@ from temporalio import workflow
 from temporalio.worker import Worker
 
 from countersign.activities.registry import activities_for
-from countersign.agent_client import AgentClient
 from countersign.agent_client.errors import AgentRunError
 from countersign.agent_core.wire import CYCLE_WORKFLOW
+from countersign.client import AgentClient
 from countersign.workflows.intake import IntakeGuard
 from countersign.workflows.session import AgentSession
 

@@ -16,7 +16,7 @@ from tests.client.test_replay import replayed
 from tests.conftest import Lab, WorkerProcess
 from tests.durable.test_waiting import questions
 
-from countersign.agent_client import NoWorkerError
+from countersign.client import NoWorkerError
 
 BIN = Path(sysconfig.get_path("scripts"))
 

@@ -6,8 +6,8 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
-from countersign.agent_client import SessionHandle
 from countersign.agent_core.messages import history_faults
+from countersign.client import SessionHandle
 
 BIN = Path(sysconfig.get_path("scripts"))
 

@@ -19,9 +19,9 @@ from temporalio.api.workflowservice.v1 import (
 from temporalio.client import Client
 from tests.durable.test_waiting import BIN, questions
 
-from countersign.agent_client import AgentRunError
 from countersign.agent_client.payloads.errors import DecryptionError
 from countersign.agent_core.errors import AnswerRefused
+from countersign.client import AgentRunError
 
 SECRET = "zebra-7f3a"
 

@@ -13,10 +13,10 @@ from tests.conftest import ROOT, Lab
 from tests.durable.test_waiting import BIN, questions
 from tests.payloads.test_durable_encryption import failed_task
 
-from countersign.agent_client import AgentClient, NoWorkerError, SessionHandle
 from countersign.agent_client.replay_findings import failed
 from countersign.agent_client.translation import translated
 from countersign.agent_client.worker_faults import LACKING
+from countersign.client import AgentClient, NoWorkerError, SessionHandle
 from countersign.workflows.intake import NotReadAgainError
 
 FAILED_PRECONDITION = RPCStatusCode.FAILED_PRECONDITION

@@ -18,9 +18,9 @@ from temporalio.client import Client, WorkflowHistory
 from tests.replay.scenarios import SCENARIOS
 
 from countersign import __version__
-from countersign.agent_client import AgentClient
 from countersign.agent_client.dev_server import DevServer
 from countersign.agent_core.wire import WORKER_READY
+from countersign.client import AgentClient
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]

@@ -12,9 +12,9 @@ from typing import Any
 from temporalio.client import WorkflowHandle
 from temporalio.service import RPCError
 
-from countersign.agent_client import AgentClient, SessionHandle
 from countersign.agent_client.errors import AgentRunError
 from countersign.agent_core.session.machine import QUEUED_PROMPTS
+from countersign.client import AgentClient, SessionHandle
 
 Scenario = Callable[[AgentClient, str], Awaitable[None]]
 
