@@ -13,9 +13,9 @@ from typing import Any
 from countersign.agent_core.interrupts import (
     UNSET,
     InterruptException,
-    is_refusal,
     question_digest,
     question_id,
+    refused,
 )
 from countersign.agent_core.interventions.actions import Edit, Evaluate
 from countersign.agent_core.json_values import JsonObject, canonical_json, check_json
@@ -202,17 +202,18 @@ class Asking:
             raise ValueError(f"interrupt_name=<{name}> | interrupt name used more than once, for two reasons")
         if response is not UNSET:
             check_json(response, f"the response of interrupt {name!r}")
-            self.preempted.add(name)
-            return response
         question = self.ledger.latest(self.scope, self.index, name)
         if question is not None and question.status == "answered" and question.answer is not None:
-            given = question.answer.response
-            # An approval holds for the reason that was shown; a refusal holds whatever changed.
-            # After an edit it holds for the edited call, whatever the question would say of that one.
+            # An approval holds for the reason that was shown. After an edit it holds for the edited call, whatever
+            # the question would say of that one. A refusal holds whatever changed, and whatever is known beforehand.
             same = question.edited is not None or canonical_json(question.reason) == canonical_json(reason)
-            if (same and not self.ledger.lapsed(question)) or is_refusal(given, question.answers):
+            holds = response is UNSET and same and not self.ledger.lapsed(question)
+            if holds or refused(question):
                 self.consumed[name] = question
-                return copy.deepcopy(given)
+                return copy.deepcopy(question.answer.response)
+        if response is not UNSET:
+            self.preempted.add(name)
+            return response
         if all(item.name != name for item in self.asked):
             self.asked.append(Ask(name, copy.deepcopy(reason), answers))
         raise InterruptException(name, reason)

@@ -77,6 +77,13 @@ def is_denial(response: Any, answers: JsonObject) -> bool:
     return isinstance(deny, str) and isinstance(response, str) and response.strip().startswith(f"{deny}:")
 
 
+def refused(question: Question) -> bool:
+    """True if a question's answer says no: clearly, or to who judged it. It holds whatever changes (rule 5)."""
+    if question.answer is None:
+        return False
+    return question.verdict is False or is_refusal(question.answer.response, question.answers)
+
+
 def call_digest(tool: str, canonical_input: Any) -> str:
     """Digest of one call: what is bound to an approval and checked before the tool runs."""
     return digest({"tool": tool, "input": canonical_input})

@@ -15,7 +15,7 @@ from countersign.agent_core.cycle.gates import Gates
 from countersign.agent_core.cycle.signatures import as_it_would_run, denied, signed
 from countersign.agent_core.errors import ToolError, ToolInputError
 from countersign.agent_core.hooks.events import BeforeToolCallEvent
-from countersign.agent_core.interrupts import call_digest, is_refusal, question_digest
+from countersign.agent_core.interrupts import call_digest, question_digest, refused
 from countersign.agent_core.json_values import digest
 from countersign.agent_core.messages import ToolUse, error_result
 from countersign.agent_core.tools.base import Tool
@@ -236,8 +236,9 @@ class Decider:
         for question in self._ledger.of(index):
             if question.scope != "tool" or question.status != "answered" or question.answer is None:
                 continue
-            response = question.answer.response
             same = question.digest == question_digest(question.name, question.reason, [shown])
-            if (same and not self._ledger.lapsed(question)) or is_refusal(response, question.answers):
-                found[question.name] = GivenAnswer(response=response, reason_digest=digest(question.reason))
+            if (same and not self._ledger.lapsed(question)) or refused(question):
+                found[question.name] = GivenAnswer(
+                    response=question.answer.response, reason_digest=digest(question.reason)
+                )
         return found

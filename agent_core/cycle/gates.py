@@ -10,7 +10,7 @@ from countersign.agent_core.approvals import (
 from countersign.agent_core.calls_in_doubt import resolve
 from countersign.agent_core.cycle.context import CycleContext
 from countersign.agent_core.cycle.decision import Asked, Decision, Refused
-from countersign.agent_core.interrupts import call_digest, is_refusal, question_digest
+from countersign.agent_core.interrupts import call_digest, question_digest, refused
 from countersign.agent_core.messages import ToolUse, error_result
 from countersign.agent_core.plain_answers import approves
 from countersign.agent_core.unknown_outcomes import NOT_RUN_NOTE, UNKNOWN_OUTCOME_QUESTION, outcome_choice
@@ -62,7 +62,7 @@ class Gates:
         """Answers whose question is not asked any more: a refusal stays, an approval is asked about again."""
         for question in gone:
             response = question.answer.response if question.answer else None
-            if is_refusal(response, question.answers) or question.verdict is False:
+            if refused(question):
                 text = f"Not run: a person refused it ({question.name}: {response!r})."
                 self._context.note("call_refused", tool=shown.tool, question=question.id, text=text)
                 return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
