@@ -45,13 +45,12 @@ class Decider:
         self.batch_gone: list[Question] = []
         """Answered questions of the batch hook that it does not ask any more."""
 
-    async def decide(self, index: int, original: ToolUse, renames: int = 0) -> Decision:
+    async def decide(self, index: int, original: ToolUse) -> Decision:
         """Run the hooks and handlers of one call and weigh what they and people said.
 
         Args:
             index: The call's place in the model's message.
-            original: The call as the model made it; hooks get a copy on every pass.
-            renames: How often its tool was changed after a handler had been heard about another one.
+            original: The call as the model made it, from which every pass starts anew.
 
         Raises:
             CallbackError: If a hook or handler fails.
@@ -59,9 +58,17 @@ class Decider:
         settled = self._from_people(index, original)
         if settled is not None:
             return settled
-        use = copy.deepcopy(original)
-        if index in self._pending.edits:
-            use["input"] = copy.deepcopy(self._pending.edits[index])
+        return await self._hear(index, {**original, "input": self._pending.edits.get(index, original["input"])})
+
+    async def _hear(self, index: int, call: ToolUse, renames: int = 0) -> Decision:
+        """Run the hooks and handlers of a call, again if they or a person made another one of it.
+
+        Args:
+            index: The call's place in the model's message.
+            call: The call that they are heard about; they get a copy.
+            renames: How often its tool was changed after a handler had been heard about another one.
+        """
+        use = copy.deepcopy(call)
         named = self._context.agent.tool_registry.get(str(use["name"]))
         use["input"] = as_it_would_run(named, use["input"])
         before = self._context.agent.handlers_snapshot()
@@ -70,12 +77,12 @@ class Decider:
             self._context.agent, selected_tool=named, tool_use=use, invocation_state=self._context.invocation_state
         )
         await self._context.runner.fire(event, asking)
-        use = {**event.tool_use, "toolUseId": original["toolUseId"]}
+        use = {**event.tool_use, "toolUseId": call["toolUseId"]}
         if event.cancel_tool is not False:
             return self._cancelled(index, use, asking, cancel_text(event.cancel_tool, "tool cancelled by user"))
         if asking.edit is not None:
             self._context.agent.restore_handlers(before)  # they are all heard once more
-            return await self._edited(index, original, use, asking, *asking.edit)
+            return await self._edited(index, call, use, asking, *asking.edit)
         stands = event.as_it_stands()
         for name in (name for name, approved in asking.inline.items() if approved != stands):
             text = f"Not run: the call was changed after a person had approved it ({name})."
@@ -90,7 +97,7 @@ class Decider:
                 text = f"Not run: hooks and handlers keep changing which tool runs (now {shown.tool})."
                 return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
             self._context.agent.restore_handlers(before)
-            return await self.decide(index, {**original, "name": shown.tool}, renames + 1)
+            return await self._hear(index, {**call, "name": shown.tool, "input": shown.input}, renames + 1)
         no = next((question for question in asking.consumed.values() if denied(question)), None)
         if no is not None:
             # Whoever asked did not take the no for one. The person pressed Deny, and the call does not run.
@@ -99,7 +106,7 @@ class Decider:
         return self._weigh(index, use, shown, asking)
 
     async def _edited(
-        self, index: int, original: ToolUse, use: ToolUse, asking: Asking, name: str, given: Any
+        self, index: int, call: ToolUse, use: ToolUse, asking: Asking, name: str, given: Any
     ) -> Decision:
         """Put an approver's input in place of the model's, and hear everybody again about that call."""
         question, tool = asking.consumed.get(name), self._context.agent.tool_registry.get(str(use["name"]))
@@ -123,7 +130,7 @@ class Decider:
             question.edited, question.edited_tool, question.verdict = canonical, tool.tool_name, True
         else:
             self._ledger.keep_inline(index, name, digest([use["name"], canonical, tool.tool_name]))
-        return await self.decide(index, original)
+        return await self._hear(index, {**call, "input": canonical})
 
     def _from_people(self, index: int, original: ToolUse) -> Decision | None:
         """What answers say before any code is asked: expired questions, calls that may have run."""
