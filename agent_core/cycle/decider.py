@@ -214,7 +214,11 @@ class Decider:
         ]
         if stale:
             return Asked(stale)
-        return self._gates.batch(index, use, shown) or self._run(index, use, shown)
+        return (
+            self._gates.batch(index, use, shown)
+            or self._gates.run_again(index, use, shown)
+            or self._run(index, use, shown)
+        )
 
     def _run(self, index: int, use: ToolUse, shown: ShownCall) -> Run:
         tool = self._context.agent.tool_registry.get(shown.tool)

@@ -11,6 +11,7 @@ from countersign.agent_core.calls_in_doubt import resolve
 from countersign.agent_core.cycle.context import CycleContext
 from countersign.agent_core.cycle.decision import Asked, Decision, Refused
 from countersign.agent_core.interrupts import call_digest, question_digest, refused
+from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.messages import ToolUse, error_result
 from countersign.agent_core.plain_answers import approves
 from countersign.agent_core.unknown_outcomes import NOT_RUN_NOTE, UNKNOWN_OUTCOME_QUESTION, outcome_choice
@@ -59,47 +60,55 @@ class Gates:
         return Refused(error_result(use_id, text), original, cancel_message=text)
 
     def policy_changed(self, index: int, use: ToolUse, shown: ShownCall, gone: list[Question]) -> Decision | None:
-        """Answers whose question is not asked any more: a refusal stays, an approval is asked about again."""
+        """Answers whose question is not asked any more: a refusal stays, approvals are asked about again."""
         for question in gone:
-            response = question.answer.response if question.answer else None
             if refused(question):
+                response = question.answer.response if question.answer else None
                 text = f"Not run: a person refused it ({question.name}: {response!r})."
                 self._context.note("call_refused", tool=shown.tool, question=question.id, text=text)
                 return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
-        for question in gone:
-            response = question.answer.response if question.answer else None
-            reason = {"was_asked": question.name, "reason": question.reason, "response": response,
-                      "note": "The policy that asked this has changed since it was answered."}  # fmt: skip
-            decision = self._gate(index, use, shown, Ask(POLICY_CHANGED_QUESTION, reason, None))
-            if decision is not None:
-                return decision
-        return None
+        found: list[JsonObject] = [
+            {"was_asked": question.name, "reason": question.reason, "response": question.answer.response}
+            for question in gone if question.answer is not None
+        ]  # fmt: skip
+        note = "The policy that asked this has changed since it was answered."
+        return self._gate(index, use, shown, POLICY_CHANGED_QUESTION, found, note)
 
     def batch(self, index: int, use: ToolUse, shown: ShownCall) -> Decision | None:
-        """What a batch approval covers: each call once, as it was shown."""
+        """What a batch approval covers: each call as it was shown."""
+        found: list[JsonObject] = []
         for question in self._ledger.of(None):
-            if question.status != "answered":
-                continue
             signed = next((call for call in question.calls if call.index == index), None)
-            if signed is None or call_digest(signed.tool, signed.input) != call_digest(shown.tool, shown.input):
-                reason = {"was_asked": question.name, "reason": question.reason,
-                          "signed": {"tool": signed.tool, "input": signed.input} if signed else None,
-                          "note": "The call was changed after the batch was approved."}  # fmt: skip
-                decision = self._gate(index, use, shown, Ask(INPUT_CHANGED_QUESTION, reason, None))
-                if decision is not None:
-                    return decision
-            tool = self._context.agent.tool_registry.get(shown.tool)
-            done = self._pending.executions.get(index, 0)
-            if done and not (tool and tool.idempotent):
-                reason = {"was_asked": question.name, "runs": done, "note": "A hook asks to run this call again."}
-                decision = self._gate(index, use, shown, Ask(RUN_AGAIN_QUESTION, reason, None))
-                if decision is not None:
-                    return decision
-        return None
+            covered = signed and call_digest(signed.tool, signed.input) == call_digest(shown.tool, shown.input)
+            if question.status == "answered" and not covered:
+                what = {"tool": signed.tool, "input": signed.input} if signed else None
+                found.append({"was_asked": question.name, "reason": question.reason, "signed": what})
+        note = "The call was changed after the batch was approved."
+        return self._gate(index, use, shown, INPUT_CHANGED_QUESTION, found, note)
 
-    def _gate(self, index: int, use: ToolUse, shown: ShownCall, ask: Ask) -> Decision | None:
-        """A question of Countersign's own. None once it is approved."""
-        question = self._ledger.latest("core", index, ask.name)
+    def run_again(self, index: int, use: ToolUse, shown: ShownCall) -> Decision | None:
+        """What an approval covers that nobody asks for again: one run."""
+        runs = self._pending.executions.get(index, 0)
+        tool = self._context.agent.tool_registry.get(shown.tool)
+        if not runs or (tool and tool.idempotent):
+            return None
+        approvals = [question for question in self._ledger.of(None) if question.status == "answered"]
+        changed = self._ledger.latest("core", index, POLICY_CHANGED_QUESTION)
+        if changed is not None and changed.status == "settled":  # used up: its policy does not ask
+            approvals.append(changed)
+        found: list[JsonObject] = [{"was_asked": question.name, "runs": runs} for question in approvals]
+        note = "A hook asks to run this call again."
+        return self._gate(index, use, shown, RUN_AGAIN_QUESTION, found, note)
+
+    def _gate(
+        self, index: int, use: ToolUse, shown: ShownCall, name: str, found: list[JsonObject], note: str
+    ) -> Decision | None:
+        """One question of Countersign's own about all that was found. None once it is approved, and if nothing was."""
+        if not found:
+            return None
+        first, *more = found
+        ask = Ask(name, {**first, **({"also": more} if more else {}), "note": note}, None)
+        question = self._ledger.latest("core", index, name)
         if question is None or question.status != "answered" or question.answer is None:
             return Asked([self._ledger.open("core", index, ask, [shown])])
         if question.digest != question_digest(ask.name, ask.reason, [shown]) or self._ledger.lapsed(question):
