@@ -10,6 +10,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from countersign.activities.segments import Segments
+from countersign.agent_core.calls_in_doubt import bare
 from countersign.agent_core.conversation import unpacked
 from countersign.agent_core.messages import Message
 from countersign.agent_core.wire import (
@@ -101,14 +102,13 @@ def _recovered(call: ToolCall, item: _Scheduled) -> RecoveredCall:
     if item.done:
         outcome = ToolOutcome.model_validate(item.result)
         if outcome.kind == "unknown":
-            return RecoveredCall(index=call.index, status="unknown", detail=outcome.detail)
+            return RecoveredCall(index=call.index, status="unknown", call=bare(call), detail=outcome.detail)
         if outcome.kind == "result":
-            ran = call.model_copy(update={"agent_state": {}, "invocation_state": {}, "answers": {}})
-            return RecoveredCall(index=call.index, status="finished", call=ran, outcome=outcome)
+            return RecoveredCall(index=call.index, status="finished", call=bare(call), outcome=outcome)
         return RecoveredCall(index=call.index, status="never_started", detail=outcome.kind)
     # A started activity shows in the history only once it has ended, so nothing is sure here.
     detail = f"its cycle ended while {call.tool!r} was scheduled or running {item.failure}".rstrip()
-    return RecoveredCall(index=call.index, status="unknown", detail=detail)
+    return RecoveredCall(index=call.index, status="unknown", call=bare(call), detail=detail)
 
 
 async def _activities(client: Client, workflow_id: str, run_id: str | None) -> list[_Scheduled]:

@@ -1,7 +1,12 @@
 """Calls that may have run, or have: what a batch keeps of them, and what the model is told if it is given up."""
 
 from countersign.agent_core.messages import ToolResult, error_result, not_run, tool_uses
-from countersign.agent_core.wire import Pending
+from countersign.agent_core.wire import Pending, ToolCall
+
+
+def bare(call: ToolCall) -> ToolCall:
+    """A call as it is kept: what was issued, without what surrounds it."""
+    return call.model_copy(update={"agent_state": {}, "invocation_state": {}, "answers": {}})
 
 
 def doubt(pending: Pending, index: int, detail: str, *, not_run: bool = False) -> None:

@@ -369,7 +369,7 @@ class RecoveredCall(Wire):
 
     index: int
     status: Literal["finished", "never_started", "unknown"]
-    call: ToolCall | None = Field(default=None, description="what ran, without the agent's state, if it finished")
+    call: ToolCall | None = Field(default=None, description="what was issued, without the agent's state")
     outcome: ToolOutcome | None = None
     detail: str = ""
 
