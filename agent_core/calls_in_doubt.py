@@ -1,7 +1,7 @@
 """Calls that may have run, or have: what a batch keeps of them, and what the model is told if it is given up."""
 
 from countersign.agent_core.messages import ToolResult, error_result, not_run, tool_uses
-from countersign.agent_core.wire import Pending, ToolCall
+from countersign.agent_core.wire import Pending, ShownCall, ToolCall
 
 
 def bare(call: ToolCall) -> ToolCall:
@@ -9,17 +9,23 @@ def bare(call: ToolCall) -> ToolCall:
     return call.model_copy(update={"agent_state": {}, "invocation_state": {}, "answers": {}})
 
 
-def doubt(pending: Pending, index: int, detail: str, *, not_run: bool = False) -> None:
+def doubt(pending: Pending, index: int, detail: str, *, call: ToolCall | None = None, not_run: bool = False) -> None:
     """Keep a call for a person's word.
 
     Args:
         pending: Its batch.
         index: Its place there.
         detail: What is known.
+        call: How it was issued, if that is known now.
         not_run: True if surely nobody has run it; else it may have run.
     """
+    issued = pending.issued.get(index)
+    if call is not None:
+        issued = ShownCall(index=index, tool_use_id=call.tool_use_id, tool=call.tool, input=call.input)
     resolve(pending, index)
     pending.unknown[index] = detail
+    if issued is not None:
+        pending.issued[index] = issued
     if not_run:
         pending.not_run.append(index)
 
@@ -27,6 +33,7 @@ def doubt(pending: Pending, index: int, detail: str, *, not_run: bool = False) -
 def resolve(pending: Pending, index: int) -> None:
     """A call is in doubt no more."""
     pending.unknown.pop(index, None)
+    pending.issued.pop(index, None)
     pending.not_run = [one for one in pending.not_run if one != index]
 
 

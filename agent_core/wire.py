@@ -152,6 +152,7 @@ class Pending(Wire):
     executions: dict[int, int] = Field(default_factory=dict, description="finished runs of each call")
     unknown: dict[int, str] = Field(default_factory=dict, description="calls that may have run, and why")
     not_run: list[int] = Field(default_factory=list, description="those of `unknown` that surely have not run")
+    issued: dict[int, ShownCall] = Field(default_factory=dict, description="those of `unknown`, as they were issued")
     recovered: dict[int, "RecoveredCall"] = Field(
         default_factory=dict, description="calls that a failed cycle ran, whose results no hook has seen yet"
     )

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from countersign.agent_core.approvals import Ask
-from countersign.agent_core.calls_in_doubt import doubt
+from countersign.agent_core.calls_in_doubt import doubt, resolve
 from countersign.agent_core.cycle.batch import STOPPED_TEXT, Batch
 from countersign.agent_core.cycle.decider import Decider
 from countersign.agent_core.cycle.decision import Asked, Refused, Run
@@ -141,7 +141,7 @@ class Calls:
             self._batch.note_asked(self._batch.ledger.open("tool", index, ask, [shown], fresh=True))
             return False
         if outcome.kind == "unknown":
-            doubt(self._batch.pending, index, outcome.detail, not_run=outcome.not_run)
+            doubt(self._batch.pending, index, outcome.detail, call=run.call, not_run=outcome.not_run)
             await self._decide(index, [])
             return False
         if outcome.kind == "never_started":
@@ -151,6 +151,7 @@ class Calls:
 
     async def _take_result(self, index: int, use: ToolUse, tool: Tool | None, outcome: ToolOutcome) -> bool:
         """Show the hooks what a call returned. True if one wants it to run again."""
+        resolve(self._batch.pending, index)
         self._batch.pending.executions[index] = self._batch.pending.executions.get(index, 0) + 1
         result = outcome.result or error_result(use["toolUseId"], "Error: the tool returned nothing")
         words = words_for_the_model(list(self._batch.ledger.of(index)), self._batch.pending.edits.get(index))

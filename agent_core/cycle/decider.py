@@ -12,14 +12,14 @@ from countersign.agent_core.calls_in_doubt import doubt_words
 from countersign.agent_core.cycle.context import CycleContext, cancel_text
 from countersign.agent_core.cycle.decision import Asked, Decision, Refused, Run
 from countersign.agent_core.cycle.gates import Gates
-from countersign.agent_core.cycle.signatures import as_it_would_run, denied, signed
+from countersign.agent_core.cycle.signatures import answers_for_the_tool, as_it_would_run, denied, signed
 from countersign.agent_core.errors import ToolError, ToolInputError
 from countersign.agent_core.hooks.events import BeforeToolCallEvent
-from countersign.agent_core.interrupts import call_digest, question_digest, refused
+from countersign.agent_core.interrupts import call_digest
 from countersign.agent_core.json_values import digest
 from countersign.agent_core.messages import ToolUse, error_result
 from countersign.agent_core.tools.base import Tool
-from countersign.agent_core.wire import GivenAnswer, Pending, Question, ShownCall, ToolCall
+from countersign.agent_core.wire import Pending, Question, ShownCall, ToolCall
 
 REFUSAL_LIMIT = 3
 """How often the model may repeat a refused call in one turn before nobody is asked any more."""
@@ -58,7 +58,12 @@ class Decider:
         settled = self._from_people(index, original)
         if settled is not None:
             return settled
-        return await self._hear(index, {**original, "input": self._pending.edits.get(index, original["input"])})
+        call: ToolUse = {**original, "input": self._pending.edits.get(index, original["input"])}
+        decision, words = await self._hear(index, call), doubt_words(self._pending, index)
+        if isinstance(decision, Refused) and words:
+            # A person wanted it to run again, and something else did not: it may have run all the same.
+            decision.result = {**decision.result, "content": [*decision.result["content"], {"text": words}]}
+        return decision
 
     async def _hear(self, index: int, call: ToolUse, renames: int = 0) -> Decision:
         """Run the hooks and handlers of a call, again if they or a person made another one of it.
@@ -105,9 +110,7 @@ class Decider:
             return self._cancelled(index, use, asking, f"Not run: a person refused it ({no.name}: {response!r}).")
         return self._weigh(index, use, shown, asking)
 
-    async def _edited(
-        self, index: int, call: ToolUse, use: ToolUse, asking: Asking, name: str, given: Any
-    ) -> Decision:
+    async def _edited(self, index: int, call: ToolUse, use: ToolUse, asking: Asking, name: str, given: Any) -> Decision:
         """Put an approver's input in place of the model's, and hear everybody again about that call."""
         question, tool = asking.consumed.get(name), self._context.agent.tool_registry.get(str(use["name"]))
         try:
@@ -214,11 +217,11 @@ class Decider:
         ]
         if stale:
             return Asked(stale)
-        return (
-            self._gates.batch(index, use, shown)
-            or self._gates.run_again(index, use, shown)
-            or self._run(index, use, shown)
-        )
+        asked = self._gates.input_changed(index, use, shown) or self._gates.run_again(index, use, shown)
+        if asked is not None:
+            return asked
+        self._gates.repeated(index, shown)
+        return self._run(index, use, shown)
 
     def _run(self, index: int, use: ToolUse, shown: ShownCall) -> Run:
         tool = self._context.agent.tool_registry.get(shown.tool)
@@ -237,19 +240,6 @@ class Decider:
             idempotency_key=digest([given.session_id + given.session_run, origin, index, runs])[:32],
             agent_state=self._context.agent.state.get(),
             invocation_state=self._context.invocation_state,
-            answers=self._tool_answers(index, shown),
+            answers=answers_for_the_tool([*self._ledger.of(index)], shown, self._ledger.lapsed),
         )
         return Run(call, tool, {**use, "name": shown.tool, "input": shown.input})
-
-    def _tool_answers(self, index: int, shown: ShownCall) -> dict[str, GivenAnswer]:
-        """Answers for the tool's body, as far as they were given for exactly this call."""
-        found: dict[str, GivenAnswer] = {}
-        for question in self._ledger.of(index):
-            if question.scope != "tool" or question.status != "answered" or question.answer is None:
-                continue
-            same = question.digest == question_digest(question.name, question.reason, [shown])
-            if (same and not self._ledger.lapsed(question)) or refused(question):
-                found[question.name] = GivenAnswer(
-                    response=question.answer.response, reason_digest=digest(question.reason)
-                )
-        return found

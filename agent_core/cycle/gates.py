@@ -1,5 +1,7 @@
 """The core's own questions: about calls that may have run, and approvals that don't cover what would run now."""
 
+from typing import Any
+
 from countersign.agent_core.approvals import (
     INPUT_CHANGED_QUESTION,
     POLICY_CHANGED_QUESTION,
@@ -10,6 +12,7 @@ from countersign.agent_core.approvals import (
 from countersign.agent_core.calls_in_doubt import resolve
 from countersign.agent_core.cycle.context import CycleContext
 from countersign.agent_core.cycle.decision import Asked, Decision, Refused
+from countersign.agent_core.cycle.signatures import as_it_would_run
 from countersign.agent_core.interrupts import call_digest, question_digest, refused
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.messages import ToolUse, error_result
@@ -35,21 +38,20 @@ class Gates:
         use_id, detail = original["toolUseId"], self._pending.unknown[index]
         not_run = index in self._pending.not_run
         question = self._ledger.latest("core", index, UNKNOWN_OUTCOME_QUESTION)
-        if question is None or question.status != "answered" or question.answer is None:
+        given = question.answer if question is not None and question.status == "answered" else None
+        response: Any = given.response if given else None
+        choice = outcome_choice(response) if given else None
+        lapsed = question is not None and choice == "retry" and self._ledger.lapsed(question)
+        if given is None or lapsed:
             note = NOT_RUN_NOTE if not_run else "The call may have run. Nobody knows."
-            reason = {"tool": original["name"], "detail": detail, "note": note}
+            call = self._in_doubt(index, original)
+            reason = {"tool": call.tool, "detail": detail, "note": note}
             answers = {"retry": "retry", "skip": "skip", "record a result": {"result": "what it returned"}}
-            shown = [ShownCall(index=index, tool_use_id=use_id, tool=original["name"], input=original["input"])]
             ask = Ask(UNKNOWN_OUTCOME_QUESTION, reason, answers)
-            return Asked([self._ledger.open("core", index, ask, shown)])
-        response = question.answer.response
-        self._context.note("unknown_outcome_resolved", tool=original["name"], response=response)
-        choice = outcome_choice(response)
+            return Asked([self._ledger.open("core", index, ask, [call], fresh=True)])
         if choice == "retry":
-            # It covers one repetition: if that one is lost too, a person is asked again.
-            question.status = "settled"
-            resolve(self._pending, index)
-            return None
+            return None  # hooks, handlers and the other gates have their say; then see `repeated`
+        self._context.note("unknown_outcome_resolved", tool=original["name"], response=response)
         if choice == "result":
             value = response["result"]
             block = {"text": value} if isinstance(value, str) else {"json": value}
@@ -58,6 +60,28 @@ class Gates:
         if not_run:
             text = "This call has not run; a person decided not to run it."
         return Refused(error_result(use_id, text), original, cancel_message=text)
+
+    def _in_doubt(self, index: int, original: ToolUse) -> ShownCall:
+        """What may have run: as it was issued, or, if nobody knows that, as it would run if no hook changed it."""
+        if index in self._pending.issued:
+            return self._pending.issued[index]
+        tool = self._context.agent.tool_registry.get(str(original["name"]))
+        given = as_it_would_run(tool, self._pending.edits.get(index, original["input"]))
+        return ShownCall(index=index, tool_use_id=original["toolUseId"], tool=str(original["name"]), input=given)
+
+    def repeated(self, index: int, shown: ShownCall) -> None:
+        """Use up a person's "retry". It covers one repetition: if that one is lost too, they are asked again."""
+        question = self._retry(index)
+        if question is not None and question.answer is not None:
+            self._context.note("unknown_outcome_resolved", tool=shown.tool, response=question.answer.response)
+            question.status = "settled"
+            resolve(self._pending, index)
+
+    def _retry(self, index: int) -> Question | None:
+        """A person's "retry" about a call that may have run, if it is not used up."""
+        question = self._ledger.latest("core", index, UNKNOWN_OUTCOME_QUESTION)
+        waits = question is not None and question.status == "answered" and index in self._pending.unknown
+        return question if waits else None
 
     def policy_changed(self, index: int, use: ToolUse, shown: ShownCall, gone: list[Question]) -> Decision | None:
         """Answers whose question is not asked any more: a refusal stays, approvals are asked about again."""
@@ -74,16 +98,16 @@ class Gates:
         note = "The policy that asked this has changed since it was answered."
         return self._gate(index, use, shown, POLICY_CHANGED_QUESTION, found, note)
 
-    def batch(self, index: int, use: ToolUse, shown: ShownCall) -> Decision | None:
-        """What a batch approval covers: each call as it was shown."""
-        found: list[JsonObject] = []
-        for question in self._ledger.of(None):
+    def input_changed(self, index: int, use: ToolUse, shown: ShownCall) -> Decision | None:
+        """What the approval of a batch and a "retry" cover: the call as it was shown."""
+        retry, found = self._retry(index), []
+        for question in [*self._ledger.of(None), *([retry] if retry else [])]:
             signed = next((call for call in question.calls if call.index == index), None)
             covered = signed and call_digest(signed.tool, signed.input) == call_digest(shown.tool, shown.input)
             if question.status == "answered" and not covered:
                 what = {"tool": signed.tool, "input": signed.input} if signed else None
                 found.append({"was_asked": question.name, "reason": question.reason, "signed": what})
-        note = "The call was changed after the batch was approved."
+        note = "The call was changed after it was approved."
         return self._gate(index, use, shown, INPUT_CHANGED_QUESTION, found, note)
 
     def run_again(self, index: int, use: ToolUse, shown: ShownCall) -> Decision | None:

@@ -14,7 +14,7 @@ from countersign.agent_core.cycle.signatures import as_it_would_run, denied
 from countersign.agent_core.errors import CallbackError, ToolInputError
 from countersign.agent_core.hooks.events import AfterToolsEvent, BeforeToolsEvent, MessageAddedEvent
 from countersign.agent_core.messages import ContentBlock, Message, results_message, tool_uses
-from countersign.agent_core.unknown_outcomes import UNKNOWN_OUTCOME_QUESTION
+from countersign.agent_core.unknown_outcomes import UNKNOWN_OUTCOME_QUESTION, outcome_choice
 from countersign.agent_core.wire import Pending, ShownCall
 
 
@@ -105,11 +105,12 @@ class ToolPhase:
         for index in self._batch.unfinished():
             tool = self._context.agent.tool_registry.get(str(self._batch.uses[index]["name"]))
             known = index in self._batch.pending.unknown and index not in self._batch.pending.not_run
-            if known or (tool is not None and tool.idempotent):
-                continue
             asked = self._batch.ledger.latest("core", index, UNKNOWN_OUTCOME_QUESTION)
+            used = asked is not None and asked.answer is not None and outcome_choice(asked.answer.response) == "retry"
+            if (known and not used) or (tool is not None and tool.idempotent):
+                continue
             if asked is not None:
-                asked.status = "settled"  # it said that nobody had run the call: a retry was no second run then
+                asked.status = "settled"  # nobody had run the call then, or its repetition may have begun since
             doubt(self._batch.pending, index, "the session was reset, and may have run it before that")
 
     async def _add_results(self) -> None:

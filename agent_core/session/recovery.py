@@ -91,7 +91,7 @@ def _take(rebuilt: Rebuilt, pending: Pending, cycle: RecoveredCycle | None, late
             pending.recovered[call.index] = call  # the next cycle's hooks and handlers hear of it first
             rebuilt.kept += 1
         elif call.status == "unknown" or (call.outcome is not None and call.outcome.kind == "unknown"):
-            doubt(pending, call.index, call.detail or "its cycle failed while it ran")
+            doubt(pending, call.index, call.detail or "its cycle failed while it ran", call=call.call)
             rebuilt.unknown[call.index] = pending.unknown[call.index]
     uses = tool_uses(pending.message)
     if all(index in pending.results for index in range(len(uses))):
