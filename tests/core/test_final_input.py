@@ -102,17 +102,15 @@ def test_a_constraint_stays_that_comes_with_another_tool(how):
     @tool
     def run(cmd: str) -> None:
         """Run."""
-        ran.append(cmd)
+        ran.append((cmd, True))
 
     @tool
     def boxed(cmd: str, network: bool = True) -> None:
         """Run in a box."""
         ran.append((cmd, network))
 
-    more = {"interventions": [HumanInTheLoop(allowed_tools=["*"])]}
-    if how == "by a handler":
-        more["interventions"].append(Sandboxes())
-    else:
-        more["hooks"] = [SandboxesLate()]
-    Agent(ScriptedModel([calls(("run", {"cmd": "x"})), "done"]), tools=[run, boxed], **more)("go")
+    handlers = [HumanInTheLoop(allowed_tools=["*"]), *([Sandboxes()] if how == "by a handler" else [])]
+    hooks = [SandboxesLate()] if how == "by a late hook" else []
+    script = ScriptedModel([calls(("run", {"cmd": "x"})), "done"])
+    Agent(script, tools=[run, boxed], hooks=hooks, interventions=handlers)("go")
     assert ran == [("x", False)]
