@@ -68,8 +68,18 @@ class Ledger:
 
     def latest(self, scope: QuestionScope, index: int | None, name: str) -> Question | None:
         """The newest question of that name."""
-        found = [q for q in self.of(index) if q.scope == scope and q.name == name]
-        return max(found, key=lambda q: q.generation, default=None)
+        return max(self._named(scope, index, name), key=lambda q: q.generation, default=None)
+
+    def standing(self, scope: QuestionScope, index: int | None, name: str) -> Question | None:
+        """The same, but while that one is open, an earlier one that was refused when it was not asked any more."""
+        latest = self.latest(scope, index, name)
+        if latest is None or latest.status != "open":
+            return latest
+        earlier = self._named(scope, index, name)
+        return next((q for q in earlier if q.status == "answered" and refused(q)), latest)
+
+    def _named(self, scope: QuestionScope, index: int | None, name: str) -> list[Question]:
+        return [q for q in self.of(index) if q.scope == scope and q.name == name]
 
     def open(
         self, scope: QuestionScope, index: int | None, ask: Ask, shown: list[ShownCall], *, fresh: bool = False
@@ -86,11 +96,11 @@ class Ledger:
             fresh: True to ask again although the newest question is answered.
         """
         digest = question_digest(ask.name, ask.reason, shown)
-        last, void = self.latest(scope, index, ask.name), None
+        last, void, fault = self.latest(scope, index, ask.name), None, None
         if last is not None and last.status == "open":
             if last.digest == digest:
                 return last
-            last.status = "withdrawn"
+            last.status, fault = "withdrawn", last.fault
         elif last is not None and last.status == "answered" and (fresh or last.digest != digest):
             void = why_void(last, ask.reason, digest, lapsed=self.lapsed(last))
             last.status = "settled"
@@ -105,7 +115,7 @@ class Ledger:
             answers=ask.answers or {"approve": "y", "deny": "n"},
             asked_at=timestamp(now),
             deadline=timestamp(now + self._deadline),
-            scope=scope, origin_cycle=origin, index=index, generation=generation, fault=void,
+            scope=scope, origin_cycle=origin, index=index, generation=generation, fault=void or fault,
         )  # fmt: skip
         self._pending.questions.append(question)
         self.void |= {question.id} if void else set()
@@ -202,7 +212,7 @@ class Asking:
             raise ValueError(f"interrupt_name=<{name}> | interrupt name used more than once, for two reasons")
         if response is not UNSET:
             check_json(response, f"the response of interrupt {name!r}")
-        question = self.ledger.latest(self.scope, self.index, name)
+        question = self.ledger.standing(self.scope, self.index, name)
         if question is not None and question.status == "answered" and question.answer is not None:
             # An approval holds for the reason that was shown. After an edit it holds for the edited call, whatever
             # the question would say of that one. A refusal holds whatever changed, and whatever is known beforehand.

@@ -100,6 +100,7 @@ _WORDS: dict[str, Callable[[Detail], str]] = {
     "question_asked": lambda detail: f"asked {_question(detail)}",
     "answered": _answered,
     "refused": lambda detail: f"refused {detail.get('what')} ({detail.get('code')}): {detail.get('reason')}",
+    "answer_unused": lambda detail: f"the answer to {_question(detail)} changed nothing: it came too late",
     "expired": lambda detail: f"nobody answered {_question(detail)} in time",
     "question_withdrawn": lambda detail: f"withdrew {_question(detail)}",
     "approval_void": lambda detail: (

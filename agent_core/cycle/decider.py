@@ -15,7 +15,7 @@ from countersign.agent_core.cycle.gates import Gates
 from countersign.agent_core.cycle.signatures import answers_for_the_tool, as_it_would_run, denied, signed
 from countersign.agent_core.errors import ToolError, ToolInputError
 from countersign.agent_core.hooks.events import BeforeToolCallEvent
-from countersign.agent_core.interrupts import call_digest
+from countersign.agent_core.interrupts import approved, call_digest
 from countersign.agent_core.json_values import digest
 from countersign.agent_core.messages import ToolUse, error_result
 from countersign.agent_core.tools.base import Tool
@@ -89,7 +89,7 @@ class Decider:
             self._context.agent.restore_handlers(before)  # they are all heard once more
             return await self._edited(index, call, use, asking, *asking.edit)
         stands = event.as_it_stands()
-        for name in (name for name, approved in asking.inline.items() if approved != stands):
+        for name in (name for name, then in asking.inline.items() if then != stands):
             text = f"Not run: the call was changed after a person had approved it ({name})."
             self._context.note("approval_void", tool=use["name"], questions=[name])
             return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
@@ -150,9 +150,11 @@ class Decider:
 
     def _cancelled(self, index: int, use: ToolUse, asking: Asking, text: str) -> Refused:
         """A hook or handler said no; if a person said it first, the repetition is counted."""
-        key = self._refusal_key(use)
-        for question in asking.consumed.values():
+        said_no = [question for question in asking.consumed.values() if not approved(question)]
+        for question in said_no:
             self._context.note("call_refused", tool=use["name"], question=question.id, text=text)
+        if said_no:
+            key = self._refusal_key(use)
             self._context.progress.refused[key] = self._context.progress.refused.get(key, 0) + 1
         return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
 
@@ -199,6 +201,10 @@ class Decider:
         return tool.tool_name if tool is not None else None
 
     def _weigh(self, index: int, use: ToolUse, shown: ShownCall, asking: Asking) -> Decision:
+        gone = [*self.batch_gone, *asking.unasked()]
+        refusal = self._gates.refused_before(use, shown, gone)
+        if refusal is not None:
+            return refusal
         key = call_digest(shown.tool, shown.input)
         if asking.asked and self._context.progress.refused.get(key, 0) >= REFUSAL_LIMIT:
             text = f"Not run: this very call was refused {REFUSAL_LIMIT} times in this turn. Do something else."
@@ -207,9 +213,9 @@ class Decider:
             # Every question of this event is asked, those already answered stay answered.
             return Asked([self._ledger.open("call", index, ask, [shown], fresh=True) for ask in asking.asked])
         self._ledger.withdraw_unasked("call", index, set())
-        gone = self._gates.policy_changed(index, use, shown, [*self.batch_gone, *asking.unasked()])
-        if gone is not None:
-            return gone
+        changed = self._gates.policy_changed(index, use, shown, gone)
+        if changed is not None:
+            return changed
         stale = [
             self._ledger.open("call", index, Ask(q.name, asking.reasons[q.name], q.answers), [shown], fresh=True)
             for q in asking.consumed.values()

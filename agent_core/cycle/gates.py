@@ -37,7 +37,7 @@ class Gates:
         """A call that may have run: a person says whether it runs again, is left, or what it returned."""
         use_id, detail = original["toolUseId"], self._pending.unknown[index]
         not_run = index in self._pending.not_run
-        question = self._ledger.latest("core", index, UNKNOWN_OUTCOME_QUESTION)
+        question = self._ledger.standing("core", index, UNKNOWN_OUTCOME_QUESTION)
         given = question.answer if question is not None and question.status == "answered" else None
         response: Any = given.response if given else None
         choice = outcome_choice(response) if given else None
@@ -83,14 +83,18 @@ class Gates:
         waits = question is not None and question.status == "answered" and index in self._pending.unknown
         return question if waits else None
 
-    def policy_changed(self, index: int, use: ToolUse, shown: ShownCall, gone: list[Question]) -> Decision | None:
-        """Answers whose question is not asked any more: a refusal stays, approvals are asked about again."""
+    def refused_before(self, use: ToolUse, shown: ShownCall, gone: list[Question]) -> Decision | None:
+        """Answers whose question is not asked any more: a refusal stays one, whoever else asks."""
         for question in gone:
             if refused(question):
                 response = question.answer.response if question.answer else None
                 text = f"Not run: a person refused it ({question.name}: {response!r})."
                 self._context.note("call_refused", tool=shown.tool, question=question.id, text=text)
                 return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
+        return None
+
+    def policy_changed(self, index: int, use: ToolUse, shown: ShownCall, gone: list[Question]) -> Decision | None:
+        """Answers whose question is not asked any more, no refusal among them: a person decides anew."""
         found: list[JsonObject] = [
             {"was_asked": question.name, "reason": question.reason, "response": question.answer.response}
             for question in gone if question.answer is not None
@@ -132,10 +136,11 @@ class Gates:
             return None
         first, *more = found
         ask = Ask(name, {**first, **({"also": more} if more else {}), "note": note}, None)
-        question = self._ledger.latest("core", index, name)
+        question = self._ledger.standing("core", index, name)
         if question is None or question.status != "answered" or question.answer is None:
             return Asked([self._ledger.open("core", index, ask, [shown])])
-        if question.digest != question_digest(ask.name, ask.reason, [shown]) or self._ledger.lapsed(question):
+        changed = question.digest != question_digest(ask.name, ask.reason, [shown])
+        if not refused(question) and (changed or self._ledger.lapsed(question)):
             return Asked([self._ledger.open("core", index, ask, [shown], fresh=True)])
         if approves(question.answer.response):
             return None

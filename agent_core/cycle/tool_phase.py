@@ -13,6 +13,7 @@ from countersign.agent_core.cycle.decider import Decider
 from countersign.agent_core.cycle.signatures import as_it_would_run, denied
 from countersign.agent_core.errors import CallbackError, ToolInputError
 from countersign.agent_core.hooks.events import AfterToolsEvent, BeforeToolsEvent, MessageAddedEvent
+from countersign.agent_core.interrupts import refused
 from countersign.agent_core.messages import ContentBlock, Message, results_message, tool_uses
 from countersign.agent_core.unknown_outcomes import UNKNOWN_OUTCOME_QUESTION, outcome_choice
 from countersign.agent_core.wire import Pending, ShownCall
@@ -145,7 +146,9 @@ class ToolPhase:
             self._batch.finish_rest(f"Not run: a person refused it ({no.name}: {response!r}).")
             return False
         shown = [self._shown(index) for index in self._batch.unfinished()]
-        if asking.asked and any(runnable for _, runnable in shown):
+        self._decider.batch_gone = asking.unasked()
+        no_stands = any(refused(question) for question in self._decider.batch_gone)
+        if asking.asked and not no_stands and any(runnable for _, runnable in shown):
             # As for a single call: the batch hooks run again on resume and must not count twice.
             self._context.agent.restore_handlers(before)
             for ask in asking.asked:
@@ -154,7 +157,6 @@ class ToolPhase:
                 )
             return True
         self._batch.ledger.withdraw_unasked("batch", None, set())
-        self._decider.batch_gone = asking.unasked()
         return False
 
     def _message_as_it_would_run(self) -> Message:

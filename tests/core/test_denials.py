@@ -1,10 +1,10 @@
 """A person who presses Deny is obeyed, whatever the code that asked makes of the answer."""
 
 import pytest
-from tests.core.driving import acts, make, reply, results
+from tests.core.driving import acts, make, reply, results, succeed
 
 from countersign import tool
-from countersign.hooks import BeforeToolCallEvent
+from countersign.hooks import BeforeToolCallEvent, BeforeToolsEvent
 from countersign.interventions import Confirm, InterventionHandler
 from countersign.models import calls
 from countersign.types.tools import ToolContext
@@ -113,3 +113,46 @@ def test_nor_does_it_in_a_tools_body():
     agent = make([], [calls(("careful", {})), "done"], hooks=[], tools=[careful])
     agent(reply(agent("go"), "n"))
     assert heard == ["asked", "asked", "n"]
+
+
+def asks(name):
+    def hook(event: BeforeToolCallEvent):
+        if event.interrupt(name) != "y":
+            event.cancel_tool = "no"
+
+    return hook
+
+
+def asks_about_all(name):
+    def hook(event: BeforeToolsEvent):
+        if event.interrupt(name) != "y":
+            event.cancel = "no"
+
+    return hook
+
+
+@pytest.mark.parametrize("gate", [asks, asks_about_all])
+def test_nobody_is_asked_beside_a_no_whose_code_is_gone(gate):
+    """Another hook came in its place; the call is refused already."""
+    log = []
+    old = make(log, acts(1), hooks=[gate("this?")])
+    first = old("go")
+    new = succeed(old, make(log, acts(1), hooks=[gate("that?")]))
+    assert (new(reply(first, "n")).stop_reason, log) == ("end_turn", [])
+    assert "a person refused it (this?" in results(new)[0][1]
+
+
+def test_only_a_persons_no_counts_as_one():
+    """A call that was approved, and that a hook cancelled all the same, is asked about as often as it is made."""
+
+    def closed(event: BeforeToolCallEvent):
+        if event.interrupt("ok?") == "y":
+            event.cancel_tool = "the shop is closed"
+
+    agent = make([], [*[calls(("act", {"x": 1}))] * 4, "done"], hooks=[closed])
+    result = agent("go")
+    for _ in range(4):
+        assert result.stop_reason == "interrupt"
+        result = agent(reply(result, "y"))
+    assert result.stop_reason == "end_turn"
+    assert "call_refused" not in [entry.event for entry in agent._here()._session.state.audit]
