@@ -150,20 +150,16 @@ class Ledger:
             return False
         return self._now() - datetime.fromisoformat(question.answer.at) > self._approval_ttl
 
-    def settle(self, index: int | None) -> list[Question]:
-        """Take every question about a call off the table, because the call has its result.
+    def inline(self, index: int, name: str, call: str) -> tuple[Any, bool]:
+        """What was answered inline about a call as it stood then, and whether it approved."""
+        known = self._pending.remembered
+        return known.get(f"{index}/{name}:answer/{call}"), bool(known[f"{index}/{name}:judged/{call}"]["approved"])
 
-        Returns:
-            Those that were still open: they are withdrawn.
-        """
-        withdrawn = []
+    def settle(self, index: int | None) -> None:
+        """Take every question about a call off the table, because the call has its result."""
         for question in self.of(index):
-            if question.status == "open":
-                question.status = "withdrawn"
-                withdrawn.append(question)
-            elif question.status == "answered":
-                question.status = "settled"
-        return withdrawn
+            if question.status in ("open", "answered"):
+                question.status = "withdrawn" if question.status == "open" else "settled"
 
     def withdraw_unasked(self, scope: QuestionScope, index: int | None, asked: set[str]) -> None:
         """Withdraw open questions that this pass did not ask again."""

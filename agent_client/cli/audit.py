@@ -55,7 +55,7 @@ def _question(detail: Detail) -> str:
 
 def _started(detail: Detail) -> str:
     approvals = [item for item in detail.get("approved_by") or [] if isinstance(item, dict)]
-    named = ", ".join(f"{responder_name(item)} ({item.get('question')})" for item in approvals)
+    named = ", ".join(f"{responder_name(item)} ({item.get('question') or 'inline'})" for item in approvals)
     return f"{detail.get('tool')} started" + (f", approved by {named}" if named else "")
 
 

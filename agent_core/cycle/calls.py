@@ -118,7 +118,7 @@ class Calls:
         for run in runs:
             approvals = approved_by([*self._batch.ledger.of(run.call.index), *self._batch.ledger.of(None)])
             self._context.note("tool_started", index=run.call.index, tool=run.call.tool, digest=run.call.digest,
-                               approved_by=approvals)  # fmt: skip
+                               approved_by=[*approvals, *run.inline])  # fmt: skip
             if isinstance(run.tool, OutputTool):
                 self._batch.pending.outputs[run.call.index] = run.call.input
                 await conclude(run, run.tool.outcome(run.call))

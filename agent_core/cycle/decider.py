@@ -151,8 +151,9 @@ class Decider:
     def _cancelled(self, index: int, use: ToolUse, asking: Asking, text: str) -> Refused:
         """A hook or handler said no; if a person said it first, the repetition is counted."""
         said_no = [question for question in asking.consumed.values() if not approved(question)]
-        for question in said_no:
-            self._context.note("call_refused", tool=use["name"], question=question.id, text=text)
+        inline = [name for name, call in asking.inline.items() if not self._ledger.inline(index, name, call)[1]]
+        for question in [*(question.id for question in said_no), *(None for _ in inline)]:
+            self._context.note("call_refused", tool=use["name"], question=question, text=text)
         if said_no:
             key = self._refusal_key(use)
             self._context.progress.refused[key] = self._context.progress.refused.get(key, 0) + 1
@@ -227,7 +228,11 @@ class Decider:
         if asked is not None:
             return asked
         self._gates.repeated(index, shown)
-        return self._run(index, use, shown)
+        run = self._run(index, use, shown)
+        for name, call in asking.inline.items():
+            response, _ = self._ledger.inline(index, name, call)
+            run.inline.append({"question": None, "inline": name, "response": response, "responder": None})
+        return run
 
     def _run(self, index: int, use: ToolUse, shown: ShownCall) -> Run:
         tool = self._context.agent.tool_registry.get(shown.tool)

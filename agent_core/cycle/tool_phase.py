@@ -63,10 +63,12 @@ class ToolPhase:
         try:
             if self._batch.error is None:
                 if await self._ask_for_batch():
+                    self._batch.note_withdrawn()
                     return ToolPhaseEnd("interrupt", self._batch.pending)
                 await self._run_calls()
         except CallbackError as error:
             self._batch.failed(error)
+        self._batch.note_withdrawn()
         end_turn = await self._after_tools()
         if self._batch.error is not None:
             self._batch.finish_rest(f"Not run: the turn failed ({self._batch.error}).")
