@@ -90,7 +90,7 @@ class _Cycle:
         effects: Effects,
         output: OutputTool | None,
     ) -> None:
-        agent.load(messages, given.agent_state, given.handlers)
+        agent.load(messages, given.agent_state, given.handlers, fresh=given.fresh)
         runner = CallbackRunner(agent, effects, given.progress.guides)
         self._context = CycleContext(
             agent, given, effects, runner, given.progress.model_copy(deep=True),

@@ -78,6 +78,7 @@ class SessionState(Wire):
     resume_due: bool = Field(
         default=False, description="an answer, an expiry or a recovery is not yet handed to a cycle"
     )
+    fresh: bool = Field(default=False, description="it starts from what its agent has, and no cycle has left that yet")
     after_reset: bool = Field(default=False, description="its workflow was reset: it may repeat what it did")
     failures: int = Field(default=0, description="cycles that failed as workflows, in a row")
     stopping: bool = False
