@@ -10,6 +10,7 @@ from countersign.agent_core.errors import AnswerRefused, reason_of
 from countersign.agent_core.json_values import JsonObject, check_json, digest
 from countersign.agent_core.session import Session
 from countersign.agent_core.session.state import RememberedUpdate
+from countersign.agent_core.wire import SessionResult
 from countersign.workflows.intake import decoded
 
 WAITING_INVOKES = 5
@@ -117,19 +118,26 @@ class Updates:
             self._waiting -= 1
         if not self._stopped(turn):
             return {MOVED: True, "turn": turn}
-        result = self._session.result()
-        if self._session.state.turn < turn:  # a stop has taken the prompt away
-            result = result.model_copy(update={"stop_reason": "cancelled", "message": None, "turn": turn})
-        told: JsonObject = result.model_dump(mode="json")
+        told: JsonObject = self._result_of(turn).model_dump(mode="json")
         self._remember(value, told)
         return told
+
+    def _result_of(self, turn: int) -> SessionResult:
+        """How the loop has stopped, for who waits for this turn."""
+        result = self._session.result()
+        if self._session.state.turn >= turn:
+            return result
+        if self._session.last_turn >= turn:  # it is still to come: a turn before it waits for answers
+            return result.model_copy(update={"turn": turn})
+        # A stop has taken the prompt away.
+        return result.model_copy(update={"stop_reason": "cancelled", "message": None, "turn": turn})
 
     def _stopped(self, turn: int) -> bool:
         """True once the loop has stopped in this turn, or a later one."""
         state = self._session.state
         if state.turn > turn or state.status == "closed":
             return True
-        return not self._session.busy  # also in an earlier turn: a stop has cleared the prompt
+        return not self._session.busy  # also in an earlier turn: it waits for answers, or a stop has cleared the prompt
 
     def _known(self, value: Any) -> bool:
         return self._remembered(value) is not None
