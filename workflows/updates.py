@@ -77,6 +77,7 @@ class Updates:
             self._session.check_choices(content)
         elif kind == "prompt":
             self._session.check_prompt(content)
+            self._session.check_only()
             self._session.check_room()
         elif not isinstance(content, int) or content > self._session.last_turn:
             raise AnswerRefused("malformed", f"turn must be the number of a turn, not {content!r:.100}")
