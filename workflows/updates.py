@@ -6,11 +6,12 @@ from typing import Any
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
+from countersign.agent_core.answers import parse_answers
 from countersign.agent_core.errors import AnswerRefused, reason_of
 from countersign.agent_core.json_values import JsonObject, check_json, digest
 from countersign.agent_core.session import Session
 from countersign.agent_core.session.state import RememberedUpdate
-from countersign.agent_core.wire import SessionResult
+from countersign.agent_core.wire import AcceptedAnswer, SessionResult
 from countersign.workflows.intake import decoded
 
 WAITING_INVOKES = 5
@@ -86,7 +87,10 @@ class Updates:
         """Take answers."""
         known = self._remembered(value)
         if known is not None:  # what is open is not remembered with each answer: hundreds may be
-            return {**known, "open": [question.id for question in self._session.open_questions()]}
+            known = {**known, "open": [question.id for question in self._session.open_questions()]}
+            if known.get("accepted") == []:  # shed
+                known["accepted"] = _recorded(value)
+            return known
         try:
             receipt = self._session.answer(value, workflow.now(), "update").model_dump(mode="json")
         except AnswerRefused as refusal:
@@ -173,6 +177,13 @@ def _invocation(value: Any) -> tuple[str, Any]:
     blocks = value if isinstance(value, list) else [value]
     answers = any(isinstance(block, dict) and "interruptResponse" in block for block in blocks)
     return ("responses" if answers else "prompt"), value
+
+
+def _recorded(value: Any) -> list[JsonObject]:
+    """What a receipt says of answers that came before, if no more is known of them."""
+    answers = parse_answers(value)
+    lines = [AcceptedAnswer(id=answer.interrupt_id, name="", status="already_recorded") for answer in answers]
+    return [line.model_dump(mode="json") for line in lines]
 
 
 def _refusal(refusal: AnswerRefused) -> ApplicationError:

@@ -278,7 +278,7 @@ class Turns:
     def result(self) -> SessionResult:
         """How the loop stopped last."""
         last = self.state.last or self._result("not_started", None, None)
-        return last.model_copy(update={"interrupts": self.open_questions()})
+        return last.model_copy(update={"interrupts": self.open_questions(), "state": self.state.agent_state})
 
     def _result(self, stop_reason: str, message: Message | None, error: ErrorInfo | None) -> SessionResult:
         state = self.state
