@@ -164,7 +164,8 @@ class _Cycle:
                 return await self._say_and_end("cancelled", STOPPED_TEXT)
             await self._managing.before_model_call()
             try:
-                return await call_model(self._context)
+                if (response := await call_model(self._context)) is not None:
+                    return response
             except ContextWindowOverflowException as error:
                 await self._managing.after_overflow(error)
 
