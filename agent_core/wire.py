@@ -22,6 +22,8 @@ MODEL_ACTIVITY = "countersign.call_model"
 STEP_ACTIVITY = "countersign.run_step"
 READ_CYCLE_ACTIVITY = "countersign.read_cycle"
 SEARCH_ATTRIBUTES_ACTIVITY = "countersign.search_attributes"
+OUR_ACTIVITIES = "countersign."
+"""How the types of these begin; the type of a tool's activity is the tool's name."""
 
 RESPOND_SIGNAL = "respond"
 PROMPT_SIGNAL = "prompt"
