@@ -9,6 +9,7 @@ import contextvars
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import anyio
@@ -102,6 +103,9 @@ class ToolActivities:
             raise ApplicationError(
                 "handed back: the worker is stopping", type="WorkerShutdown", category=ApplicationErrorCategory.BENIGN
             )
+        if call.not_after is not None and activity.info().started_time > datetime.fromisoformat(call.not_after):
+            detail = f"no worker had begun with it when its approval lapsed, at {call.not_after}"
+            return ToolOutcome(kind="lapsed", detail=detail)
         try:
             await leave_mark()
         except AsyncActivityCancelledError:

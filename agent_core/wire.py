@@ -325,6 +325,7 @@ class ToolCall(Wire):
     agent_state: JsonObject = Field(default_factory=dict)
     invocation_state: JsonObject = Field(default_factory=dict)
     answers: dict[str, GivenAnswer] = Field(default_factory=dict, description="by interrupt name")
+    not_after: str | None = Field(default=None, description="ISO time after which its approval has lapsed")
 
 
 class ToolAsk(Wire):
@@ -343,9 +344,10 @@ class ToolOutcome(Wire):
     unknown        a person must say what now: it may have run and nobody knows, or (`not_run`) nobody has
                    run it; `detail` says what is known
     never_started  it surely did not run; `detail` says why
+    lapsed         it surely did not run: no worker had begun with it when its approval lapsed
     """
 
-    kind: Literal["result", "interrupt", "unknown", "never_started"]
+    kind: Literal["result", "interrupt", "unknown", "never_started", "lapsed"]
     result: ToolResult | None = None
     error: ErrorInfo | None = None
     ask: ToolAsk | None = None

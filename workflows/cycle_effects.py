@@ -128,6 +128,9 @@ class DurableEffects:
             if wave and weight + size > MAX_TASK_BYTES // 2:
                 await asyncio.gather(*wave)
                 wave, weight = [], 0
+            if self.stop_requested:  # while an earlier wave ran
+                await done(position, ToolOutcome(kind="never_started", detail="the turn was stopped"))
+                continue
             wave.append(one(position, call, size))
             weight += size
         await asyncio.gather(*wave)
