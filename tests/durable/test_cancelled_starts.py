@@ -6,7 +6,7 @@ from temporalio.client import WorkflowExecutionStatus
 from tests.durable.test_tool_crashes import until_effects
 from tests.durable.test_waiting import history, questions
 
-DIES = '''
+DIES = """
 import os
 import signal
 from pathlib import Path
@@ -29,7 +29,7 @@ if not hasattr(bridge, "dies"):
             os.kill(os.getpid(), signal.SIGKILL)
 
     bridge.Worker.complete_workflow_activation = complete_and_die
-'''
+"""
 
 
 async def test_what_such_a_cycle_did_counts_as_not_known(lab, client):
