@@ -148,8 +148,9 @@ class Calls:
             self._batch.finish(index, error_result(use_id, f"Not run: {outcome.detail}"))
             return False
         if outcome.kind == "lapsed":
-            await self._decide(index, again := [])  # asks the question once more
-            if again:
+            runs: list[Run] = []
+            await self._decide(index, runs)  # asks the question once more
+            if runs:
                 self._batch.finish(index, error_result(use_id, f"Not run: {outcome.detail}"))
             return False
         return await self._take_result(index, run.tool_use, run.tool, outcome)
