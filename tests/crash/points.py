@@ -143,10 +143,10 @@ def _watch_activities() -> None:
 
 
 def _watch_marks() -> None:
-    mark = tool_room._mark
+    mark = tool_room.leave_mark
 
     async def marked() -> None:
         await mark()
         hit("activity marked", activity.info().activity_type)
 
-    tool_room._mark = marked
+    tool_room.leave_mark = marked
