@@ -19,8 +19,8 @@ from temporalio.client import AsyncActivityCancelledError
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
+from countersign.activities import mark
 from countersign.activities.heartbeats import heartbeats
-from countersign.activities.mark import has_begun, leave_mark
 from countersign.agent_core.deployment import AgentDeployment
 from countersign.agent_core.errors import ToolError
 from countersign.agent_core.tools import Tool
@@ -107,7 +107,7 @@ class ToolActivities:
             detail = f"no worker had begun with it when its approval lapsed, at {call.not_after}"
             return ToolOutcome(kind="lapsed", detail=detail)
         try:
-            await leave_mark()
+            await mark.leave_mark()
         except AsyncActivityCancelledError:
             return ToolOutcome(kind="never_started", detail="the call was cancelled before it began")
         ended = threading.Event()
@@ -135,7 +135,7 @@ def _begun_before(call: ToolCall, tool: Tool | None) -> ToolOutcome | None:
     if call.run not in (None, info.workflow_run_id):
         detail = "its cycle's workflow was reset, and may have run it before that"
         return ToolOutcome(kind="unknown", detail=detail)
-    if not has_begun():
+    if not mark.has_begun():
         return None
     if tool is not None and tool.idempotent and info.attempt <= IDEMPOTENT_ATTEMPTS:
         return None
