@@ -155,6 +155,11 @@ class Ledger:
         known = self._pending.remembered
         return known.get(f"{index}/{name}:answer/{call}"), bool(known[f"{index}/{name}:judged/{call}"]["approved"])
 
+    def lapse_of(self, index: int) -> datetime | None:
+        """When the first of the answers lapses that let a call run; None if it needed none."""
+        given = [question.answer for question in [*self.of(index), *self.of(None)] if question.status == "answered"]
+        return min((datetime.fromisoformat(a.at) + self._approval_ttl for a in given if a and a.at), default=None)
+
     def settle(self, index: int | None) -> None:
         """Take every question about a call off the table, because the call has its result."""
         for question in self.of(index):
