@@ -49,6 +49,12 @@ def doubt_words(pending: Pending, index: int) -> str | None:
     return f"This call may have run; its outcome is unknown: {detail}"
 
 
+def with_doubt(pending: Pending, index: int, result: ToolResult) -> ToolResult:
+    """The result of a call that does not run now, with what is known of it otherwise."""
+    words = doubt_words(pending, index)
+    return {**result, "content": [*result["content"], {"text": words}]} if words else result
+
+
 def given_up(pending: Pending, index: int, text: str) -> ToolResult:
     """The result of a call that nothing more is done about: its own, what is known of it, or `text` as an error."""
     use_id, words = tool_uses(pending.message)[index]["toolUseId"], doubt_words(pending, index)

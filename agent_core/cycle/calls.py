@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from countersign.agent_core.approvals import Ask
-from countersign.agent_core.calls_in_doubt import doubt, resolve
+from countersign.agent_core.calls_in_doubt import doubt, resolve, with_doubt
 from countersign.agent_core.cycle.batch import STOPPED_TEXT, Batch
 from countersign.agent_core.cycle.decider import Decider
 from countersign.agent_core.cycle.decision import Asked, Refused, Run
@@ -137,6 +137,8 @@ class Calls:
         surely = {"not_run": True} if outcome.not_run else {}
         self._context.note("tool_ended", index=index, tool=run.call.tool, outcome=outcome.kind, detail=outcome.detail,
                            **surely)  # fmt: skip
+        if outcome.kind not in ("never_started", "lapsed"):
+            self._decider.begun(index)
         if outcome.kind == "interrupt" and outcome.ask is not None:
             ask = Ask(outcome.ask.name, outcome.ask.reason, outcome.ask.answers)
             shown = ShownCall(index=index, tool_use_id=use_id, tool=run.call.tool, input=run.call.input,
@@ -148,15 +150,20 @@ class Calls:
             await self._decide(index, [])
             return False
         if outcome.kind == "never_started":
-            self._batch.finish(index, error_result(use_id, f"Not run: {outcome.detail}"))
+            self._not_run(index, outcome)
             return False
         if outcome.kind == "lapsed":
             runs: list[Run] = []
             await self._decide(index, runs)  # asks the question once more
             if runs:
-                self._batch.finish(index, error_result(use_id, f"Not run: {outcome.detail}"))
+                self._not_run(index, outcome)
             return False
         return await self._take_result(index, run.tool_use, run.tool, outcome)
+
+    def _not_run(self, index: int, outcome: ToolOutcome) -> None:
+        """Give a call that has not begun its result: an error."""
+        result = error_result(self._batch.uses[index]["toolUseId"], f"Not run: {outcome.detail}")
+        self._batch.finish(index, with_doubt(self._batch.pending, index, result))
 
     async def _take_result(self, index: int, use: ToolUse, tool: Tool | None, outcome: ToolOutcome) -> bool:
         """Show the hooks what a call returned. True if one wants it to run again."""

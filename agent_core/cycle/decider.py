@@ -8,7 +8,7 @@ import copy
 from typing import Any
 
 from countersign.agent_core.approvals import Ask, Asking, Ledger
-from countersign.agent_core.calls_in_doubt import doubt_words
+from countersign.agent_core.calls_in_doubt import doubt_words, with_doubt
 from countersign.agent_core.cycle.context import CycleContext, cancel_text
 from countersign.agent_core.cycle.decision import Asked, Decision, Refused, Run
 from countersign.agent_core.cycle.gates import Gates
@@ -59,11 +59,15 @@ class Decider:
         if settled is not None:
             return settled
         call: ToolUse = {**original, "input": self._pending.edits.get(index, original["input"])}
-        decision, words = await self._hear(index, call), doubt_words(self._pending, index)
-        if isinstance(decision, Refused) and words:
-            # A person wanted it to run again, and something else did not: it may have run all the same.
-            decision.result = {**decision.result, "content": [*decision.result["content"], {"text": words}]}
+        decision = await self._hear(index, call)
+        if isinstance(decision, Refused):
+            # If a person wanted it to run again, and something else does not, it may have run all the same.
+            decision.result = with_doubt(self._pending, index, decision.result)
         return decision
+
+    def begun(self, index: int) -> None:
+        """Take a person's "retry" for used up."""
+        self._gates.repeated(index)
 
     async def _hear(self, index: int, call: ToolUse, renames: int = 0) -> Decision:
         """Run the hooks and handlers of a call, again if they or a person made another one of it.
@@ -227,7 +231,7 @@ class Decider:
         asked = self._gates.input_changed(index, use, shown) or self._gates.run_again(index, use, shown)
         if asked is not None:
             return asked
-        self._gates.repeated(index, shown)
+        self._gates.note_retry(index, shown)
         run = self._run(index, use, shown)
         for name, call in asking.inline.items():
             response, _ = self._ledger.inline(index, name, call)

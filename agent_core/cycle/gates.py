@@ -50,7 +50,7 @@ class Gates:
             ask = Ask(UNKNOWN_OUTCOME_QUESTION, reason, answers)
             return Asked([self._ledger.open("core", index, ask, [call], fresh=True)])
         if choice == "retry":
-            return None  # hooks, handlers and the other gates have their say; then see `repeated`
+            return None  # hooks, handlers and the other gates have their say; then it is used up: see `repeated`
         self._context.note("unknown_outcome_resolved", tool=original["name"], response=response)
         if choice == "result":
             value = response["result"]
@@ -69,11 +69,16 @@ class Gates:
         given = as_it_would_run(tool, self._pending.edits.get(index, original["input"]))
         return ShownCall(index=index, tool_use_id=original["toolUseId"], tool=str(original["name"]), input=given)
 
-    def repeated(self, index: int, shown: ShownCall) -> None:
-        """Use up a person's "retry". It covers one repetition: if that one is lost too, they are asked again."""
+    def note_retry(self, index: int, shown: ShownCall) -> None:
+        """Tell the audit trail of a person's "retry" that lets a call run."""
         question = self._retry(index)
         if question is not None and question.answer is not None:
             self._context.note("unknown_outcome_resolved", tool=shown.tool, response=question.answer.response)
+
+    def repeated(self, index: int) -> None:
+        """Use up a person's "retry". It covers one repetition: if that one is lost too, they are asked again."""
+        question = self._retry(index)
+        if question is not None:
             question.status = "settled"
             resolve(self._pending, index)
 

@@ -197,3 +197,13 @@ def test_a_call_whose_result_came_is_in_doubt_no_more():
     it.step().answer("retry").step().answer("y")
     crash(it, RecoveredCycle(cycle=it.session.state.cycle + 1, calls=[finished(0, "u", "bad")])).step()
     assert (asked(it)[0], log) == ("ok?", [])
+
+
+@pytest.mark.parametrize("kind", ["never_started", "lapsed"])
+def test_a_repetition_that_does_not_begin_takes_no_doubt_away(kind):
+    """The call may still have run the first time."""
+    it = lost(SOUNDS_ALIKE)
+    lose(it.answer("retry"), ToolOutcome(kind=kind, detail="no worker in time")).step()
+    [block] = it.session.conversation()[2]["content"]
+    texts = [part["text"] for part in block["toolResult"]["content"]]
+    assert texts == ["Not run: no worker in time", f"{MAYBE}{SOUNDS_ALIKE.detail}"]
