@@ -5,12 +5,12 @@ This is where an approval is held against what would run now (docs/approvals.md,
 
 import contextlib
 import copy
-from typing import Any
 
 from countersign.agent_core.approvals import Ask, Asking, Ledger
 from countersign.agent_core.calls_in_doubt import doubt_words, with_doubt
 from countersign.agent_core.cycle.context import CycleContext, cancel_text
 from countersign.agent_core.cycle.decision import Asked, Decision, Refused, Run
+from countersign.agent_core.cycle.edits import Edits
 from countersign.agent_core.cycle.gates import Gates
 from countersign.agent_core.cycle.signatures import answers_for_the_tool, as_it_would_run, denied, signed
 from countersign.agent_core.errors import ToolError, ToolInputError
@@ -24,8 +24,8 @@ from countersign.agent_core.wire import Pending, Question, ShownCall, ToolCall
 REFUSAL_LIMIT = 3
 """How often the model may repeat a refused call in one turn before nobody is asked any more."""
 
-RENAME_LIMIT = 3
-"""How often handlers may be heard anew because the tool of a call was changed behind their back."""
+HEARINGS = 10
+"""How often hooks and handlers are heard in one pass about a call that they, or people inline, keep changing."""
 
 
 class Decider:
@@ -41,7 +41,7 @@ class Decider:
         self._context = context
         self._pending = pending
         self._ledger = ledger
-        self._gates = Gates(context, pending, ledger)
+        self._gates, self._edits = Gates(context, pending, ledger), Edits(context, pending, ledger)
         self.batch_gone: list[Question] = []
         """Answered questions of the batch hook that it does not ask any more."""
 
@@ -69,14 +69,17 @@ class Decider:
         """Take a person's "retry" for used up."""
         self._gates.repeated(index)
 
-    async def _hear(self, index: int, call: ToolUse, renames: int = 0) -> Decision:
+    async def _hear(self, index: int, call: ToolUse, hearing: int = 1) -> Decision:
         """Run the hooks and handlers of a call, again if they or a person made another one of it.
 
         Args:
             index: The call's place in the model's message.
             call: The call that they are heard about; they get a copy.
-            renames: How often its tool was changed after a handler had been heard about another one.
+            hearing: Which one it is in this pass.
         """
+        if hearing > HEARINGS:
+            text = f"Not run: hooks, handlers and approvers keep changing this call (now {call['name']})."
+            return Refused(error_result(call["toolUseId"], text), call, cancel_message=text)
         use = copy.deepcopy(call)
         named = self._context.agent.tool_registry.get(str(use["name"]))
         use["input"] = as_it_would_run(named, use["input"])
@@ -89,9 +92,10 @@ class Decider:
         use = {**event.tool_use, "toolUseId": call["toolUseId"]}
         if event.cancel_tool is not False:
             return self._cancelled(index, use, asking, cancel_text(event.cancel_tool, "tool cancelled by user"))
-        if asking.edit is not None:
+        if asking.edit is not None and self._edits.changes(use, asking, *asking.edit):
             self._context.agent.restore_handlers(before)  # they are all heard once more
-            return await self._edited(index, call, use, asking, *asking.edit)
+            unusable = self._edits.take(index, use, asking, *asking.edit)
+            return unusable or await self._hear(index, {**call, "input": self._pending.edits[index]}, hearing + 1)
         stands = event.as_it_stands()
         for name in (name for name, then in asking.inline.items() if then != stands):
             text = f"Not run: the call was changed after a person had approved it ({name})."
@@ -102,42 +106,14 @@ class Decider:
             return shown
         if any(self._runs_as(name, selected, named) != shown.tool for name, selected in asking.heard):
             # A handler was heard about another tool than the one that would run: they are all heard about that one.
-            if renames >= RENAME_LIMIT:
-                text = f"Not run: hooks and handlers keep changing which tool runs (now {shown.tool})."
-                return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
             self._context.agent.restore_handlers(before)
-            return await self._hear(index, {**call, "name": shown.tool, "input": shown.input}, renames + 1)
+            return await self._hear(index, {**call, "name": shown.tool, "input": shown.input}, hearing + 1)
         no = next((question for question in asking.consumed.values() if denied(question)), None)
         if no is not None:
             # Whoever asked did not take the no for one. The person pressed Deny, and the call does not run.
             response = no.answer.response if no.answer else None
             return self._cancelled(index, use, asking, f"Not run: a person refused it ({no.name}: {response!r}).")
         return self._weigh(index, use, shown, asking)
-
-    async def _edited(self, index: int, call: ToolUse, use: ToolUse, asking: Asking, name: str, given: Any) -> Decision:
-        """Put an approver's input in place of the model's, and hear everybody again about that call."""
-        question, tool = asking.consumed.get(name), self._context.agent.tool_registry.get(str(use["name"]))
-        try:
-            if tool is None:
-                raise ToolInputError(f"there is no tool {use['name']!r}")
-            canonical = tool.canonical_input(given)
-        except ToolInputError as error:
-            self._context.note("edit_refused", index=index, tool=use["name"], input=given, reason=str(error))
-            if question is None:
-                text = f"Not run: a person approved it with another input, which can't be used: {error}"
-                return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
-            ask = Ask(question.name, question.reason, question.answers)
-            again = self._ledger.open("call", index, ask, question.calls, fresh=True)
-            again.fault = f"The answer's input can't be used: {error}"
-            return Asked([again])
-        self._context.note("input_edited", index=index, tool=tool.tool_name, before=use["input"], after=canonical,
-                           question=question.id if question else name)  # fmt: skip
-        self._pending.edits[index] = canonical
-        if question is not None:
-            question.edited, question.edited_tool, question.verdict = canonical, tool.tool_name, True
-        else:
-            self._ledger.keep_inline(index, name, digest([use["name"], canonical, tool.tool_name]))
-        return await self._hear(index, {**call, "input": canonical})
 
     def _from_people(self, index: int, original: ToolUse) -> Decision | None:
         """What answers say before any code is asked: expired questions, calls that may have run."""
