@@ -6,7 +6,8 @@ This is where an approval is held against what would run now (docs/approvals.md,
 import contextlib
 import copy
 
-from countersign.agent_core.approvals import Ask, Asking, Ledger
+from countersign.agent_core.approvals import Ask, Ledger
+from countersign.agent_core.asking import Asking
 from countersign.agent_core.calls_in_doubt import doubt_words, with_doubt
 from countersign.agent_core.cycle.context import CycleContext, cancel_text
 from countersign.agent_core.cycle.decision import Asked, Decision, Refused, Run

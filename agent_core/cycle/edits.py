@@ -2,7 +2,8 @@
 
 from typing import Any
 
-from countersign.agent_core.approvals import Ask, Asking, Ledger
+from countersign.agent_core.approvals import Ask, Ledger
+from countersign.agent_core.asking import Asking
 from countersign.agent_core.cycle.context import CycleContext
 from countersign.agent_core.cycle.decision import Asked, Decision, Refused
 from countersign.agent_core.errors import ToolInputError

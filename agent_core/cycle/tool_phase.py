@@ -2,9 +2,9 @@
 
 import copy
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from countersign.agent_core.approvals import Asking
+from countersign.agent_core.asking import Asking
 from countersign.agent_core.calls_in_doubt import doubt
 from countersign.agent_core.cycle.batch import STOPPED_TEXT, Batch
 from countersign.agent_core.cycle.calls import Calls
@@ -162,21 +162,26 @@ class ToolPhase:
         return False
 
     def _message_as_it_would_run(self) -> Message:
-        """A copy of the model's message, each call with the input that would run."""
+        """A copy of the model's message, each call with the input that would run; an approver's edit is one."""
         message = copy.deepcopy(self._batch.pending.message)
-        for use in tool_uses(message):
-            use["input"] = as_it_would_run(self._context.agent.tool_registry.get(str(use["name"])), use["input"])
+        for index, use in enumerate(tool_uses(message)):
+            tool = self._context.agent.tool_registry.get(str(use["name"]))
+            use["input"] = as_it_would_run(tool, self._input(index))
         return message
 
+    def _input(self, index: int) -> Any:
+        """A call's input: an approver's, if one has edited it, or the model's."""
+        return copy.deepcopy(self._batch.pending.edits.get(index, self._batch.uses[index]["input"]))
+
     def _shown(self, index: int) -> tuple[ShownCall, bool]:
-        """A call as the model made it, and whether it could run like this."""
+        """A call as hooks get it, and whether it could run like this."""
         use = self._batch.uses[index]
-        call = ShownCall(index=index, tool_use_id=use["toolUseId"], tool=str(use["name"]), input=use["input"])
+        call = ShownCall(index=index, tool_use_id=use["toolUseId"], tool=str(use["name"]), input=self._input(index))
         tool = self._context.agent.tool_registry.get(call.tool)
         if tool is None:
             return call, False
         try:
-            call.input = tool.canonical_input(use["input"])
+            call.input = tool.canonical_input(call.input)
         except ToolInputError:
             return call, False
         call.input_schema = tool.tool_spec["inputSchema"]["json"]

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from countersign.agent_core.approvals import Asking
+from countersign.agent_core.asking import Asking
 from countersign.agent_core.hooks.events import BeforeToolCallEvent
 from countersign.agent_core.interventions.actions import Confirm, Deny
 from countersign.agent_core.interventions.handler import InterventionHandler
