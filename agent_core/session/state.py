@@ -1,12 +1,13 @@
 """Everything that a session is: one object, carried whole across continue-as-new."""
 
+from collections.abc import Callable
 from typing import Literal
 
 from pydantic import Field
 
 from countersign.agent_core.conversation import SEGMENT_BYTES
 from countersign.agent_core.json_values import JsonObject, JsonValue, json_size
-from countersign.agent_core.messages import Message
+from countersign.agent_core.messages import Message, unanswered
 from countersign.agent_core.wire import (
     PROTOCOL,
     AuditEntry,
@@ -127,6 +128,20 @@ class SessionState(Wire):
                 self.segments.append(self.tail)
                 self.tail = []
             self.segments.append(piece)
+
+    def put_results(self, results: Message, asking: Message) -> None:
+        """Put the results of a message's calls right behind it, if it is there and has none."""
+        self._behind(asking, lambda behind: [results, *behind])
+
+    def _behind(self, asking: Message, change: Callable[[list[Message]], list[Message]]) -> bool:
+        pieces = self.pieces()
+        stored = max((place for place, piece in enumerate(pieces, 1) if isinstance(piece, StoredSegment)), default=0)
+        # What asks for tools is never in storage before it has its results.
+        messages = [message for piece in pieces[stored:] if isinstance(piece, list) for message in piece]
+        place = unanswered(messages, asking)
+        if place is not None:
+            self.replace([*pieces[:stored], messages[:place], change(messages[place:])])
+        return place is not None
 
     def note(self, entry: AuditEntry) -> None:
         """Add a line to the audit trail; the oldest ones go."""

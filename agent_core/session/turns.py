@@ -6,7 +6,7 @@ from typing import Any
 
 from countersign.agent_core.calls_in_doubt import all_given_up
 from countersign.agent_core.json_values import JsonObject
-from countersign.agent_core.messages import Message, results_message, tool_uses
+from countersign.agent_core.messages import Message, results_message
 from countersign.agent_core.session.answering import open_questions
 from countersign.agent_core.session.recovery import adopt, doubt_lost, rebuild
 from countersign.agent_core.session.state import QueuedPrompt, SessionState
@@ -221,9 +221,7 @@ class Turns:
         state = self.state
         if state.pending is not None:
             self._withdraw(now)
-            last = state.conversation()[-1:]  # what asks for tools is never in storage before it has its results
-            if last and tool_uses(last[0]):
-                state.extend([results_message(all_given_up(state.pending, text))])
+            state.put_results(results_message(all_given_up(state.pending, text)), state.pending.message)
             state.pending = None
         state.go_on = state.resume_due = False
         self._note(now, "turn_ended", stop_reason=stop_reason, error=error.model_dump() if error else None)
