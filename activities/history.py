@@ -1,5 +1,6 @@
 """Reads what a failed cycle had finished, from its workflow's history. Safe to repeat."""
 
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,7 +12,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from countersign.activities.segments import Segments
 from countersign.agent_core.conversation import unpacked
-from countersign.agent_core.messages import Message
+from countersign.agent_core.messages import Message, tool_uses
 from countersign.agent_core.wire import (
     MODEL_ACTIVITY,
     READ_CYCLE_ACTIVITY,
@@ -46,6 +47,41 @@ class _Cycles:
         return self.found.setdefault(cycle, RecoveredCycle(cycle=cycle))
 
 
+@dataclass
+class _Sent:
+    """The conversation that a model was sent.
+
+    Read from the end: what is wanted is hardly ever in storage, and an old piece that can't be read does not matter.
+    """
+
+    pieces: list[Piece]
+    segments: Segments
+    client: Client
+
+    async def _from_the_end(self) -> AsyncIterator[Message]:
+        for piece in reversed(self.pieces):
+            for message in reversed(await self.segments.messages([piece], lambda: self.client.data_converter)):
+                yield message
+
+    async def since_the_model_spoke(self) -> tuple[Message | None, list[Message]]:
+        """The last message of the assistant, and those after it: they hold the results of its calls."""
+        found: list[Message] = []
+        async for message in self._from_the_end():
+            if message["role"] == "assistant":
+                return message, found
+            found.insert(0, message)
+        return None, []
+
+    async def last(self, count: int) -> list[Message]:
+        """So many of the last messages."""
+        found: list[Message] = []
+        async for message in self._from_the_end():
+            if len(found) == count:
+                break
+            found.insert(0, message)
+        return found
+
+
 class HistoryActivities:
     """The activity that looks after failed cycles."""
 
@@ -71,30 +107,36 @@ class HistoryActivities:
         cycles, segments = _Cycles(), Segments()
         for item in activities:
             if item.kind == MODEL_ACTIVITY:
-                asked = cycles.of(ModelCall.model_validate(item.argument).cycle)
-                asked.opened_with = await _since_the_model_spoke(item.pieces, segments, client)
-                # None if it was asked again and did not answer: a hook had discarded its earlier answer.
-                asked.response = ModelResponse.model_validate(item.result) if item.done else None
+                sent = _Sent(item.pieces, segments, client)
+                await _take_model_call(cycles, ModelCall.model_validate(item.argument), item, sent)
             elif not item.kind.startswith("countersign."):
                 call = ToolCall.model_validate(item.argument)
                 cycle = cycles.of(call.cycle)
                 cycle.calls = [known for known in cycle.calls if known.index != call.index]
                 cycle.calls.append(_recovered(call, item))
+                cycle.message = call.message or cycle.message
         return Recovery(reason=reason, cycles=[cycles.found[number] for number in sorted(cycles.found)])
 
 
-async def _since_the_model_spoke(pieces: list[Piece], segments: Segments, client: Client) -> list[Message]:
-    """The messages after the last one of the assistant; they hold the results of its calls.
+async def _take_model_call(cycles: _Cycles, call: ModelCall, item: _Scheduled, sent: _Sent) -> None:
+    """Take over what the model answered, and what was made of the conversation until it was asked."""
+    asked, before = cycles.of(call.cycle), cycles.found.get(call.cycle - 1)
+    spoken, asked.opened_with = await sent.since_the_model_spoke()
+    if call.prompt is not None:
+        asked.prompt = await sent.last(call.prompt)
+    if before is not None and spoken is not None:
+        before.message = _as_hooks_left_it(before, spoken)
+    # None if it was asked again and did not answer: a hook had discarded its earlier answer.
+    asked.response = ModelResponse.model_validate(item.result) if item.done else None
 
-    Read from the end: they are hardly ever in storage, and an old piece that can't be read does not matter here.
-    """
-    found: list[Message] = []
-    for piece in reversed(pieces):
-        for message in reversed(await segments.messages([piece], lambda: client.data_converter)):
-            if message["role"] == "assistant":
-                return found
-            found.insert(0, message)
-    return []
+
+def _as_hooks_left_it(cycle: RecoveredCycle, spoken: Message) -> Message | None:
+    """A cycle's message as the model was shown it later; None if it is what the model had answered."""
+    raw = cycle.response.message if cycle.response else None
+    known = cycle.message or raw
+    if known is not None and bool(tool_uses(known)) != bool(tool_uses(spoken)):
+        return cycle.message  # another one, that a hook has added
+    return spoken if spoken != raw else None
 
 
 def _recovered(call: ToolCall, item: _Scheduled) -> RecoveredCall:
@@ -103,7 +145,7 @@ def _recovered(call: ToolCall, item: _Scheduled) -> RecoveredCall:
         if outcome.kind == "unknown":
             return RecoveredCall(index=call.index, status="unknown", detail=outcome.detail)
         if outcome.kind == "result":
-            ran = call.model_copy(update={"agent_state": {}, "invocation_state": {}, "answers": {}})
+            ran = call.model_copy(update={"agent_state": {}, "invocation_state": {}, "answers": {}, "message": None})
             return RecoveredCall(index=call.index, status="finished", call=ran, outcome=outcome)
         return RecoveredCall(index=call.index, status="never_started", detail=outcome.kind)
     # A started activity shows in the history only once it has ended, so nothing is sure here.

@@ -96,6 +96,8 @@ class _Cycle:
             agent, given, effects, runner, given.progress.model_copy(deep=True),
             copy.deepcopy(given.invocation_state), given.model_calls, output,
         )  # fmt: skip
+        self._context.response = given.response
+        self._context.answered = given.pending.message if given.pending else None
         if given.opens == "resume":
             self._context.progress.forced = False  # with an answer the model may need its other tools again
         self._output: BaseModel | None = None
@@ -158,7 +160,7 @@ class _Cycle:
         """What the model says, with a smaller conversation if it must be; or the end of the turn without it."""
         while True:
             limit = self._context.limit_reached
-            if limit is not None:
+            if limit is not None and self._context.response is None:  # a call that was made is not forgone
                 return self._outcome(limit, self._context.last_message)
             if self._context.effects.stop_requested:
                 return await self._say_and_end("cancelled", STOPPED_TEXT)
@@ -210,6 +212,8 @@ class _Cycle:
         if denied is not None:
             # The prompt stays in the conversation, so that it and the refusal read as one exchange.
             self._give_up_pending(denied)
+        if self._context.given.opens == "prompt":
+            self._context.prompt_place, self._context.prompt = len(self._context.agent.messages), added
         for message in added:
             await self._context.add_message(message)
         return None if denied is None else await self._say_and_end("end_turn", denied)

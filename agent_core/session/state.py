@@ -12,6 +12,7 @@ from countersign.agent_core.wire import (
     PROTOCOL,
     AuditEntry,
     CycleOutcome,
+    ModelResponse,
     Pending,
     Piece,
     SessionOptions,
@@ -76,6 +77,9 @@ class SessionState(Wire):
     pending: Pending | None = None
     prompts: list[QueuedPrompt] = Field(default_factory=list)
     go_on: bool = Field(default=False, description="a cycle ended with results and the next one is due")
+    response: ModelResponse | None = Field(
+        default=None, description="what the model has answered to a cycle that failed: for the one that goes on"
+    )
     resume_due: bool = Field(
         default=False, description="an answer, an expiry or a recovery is not yet handed to a cycle"
     )
@@ -132,6 +136,14 @@ class SessionState(Wire):
     def put_results(self, results: Message, asking: Message) -> None:
         """Put the results of a message's calls right behind it, if it is there and has none."""
         self._behind(asking, lambda behind: [results, *behind])
+
+    def put_behind(self, asking: Message, messages: list[Message]) -> None:
+        """Let messages stand behind one whose calls have no results, in the place of whatever does.
+
+        The message is put back if a hook has removed it.
+        """
+        if not self._behind(asking, lambda _: messages):
+            self.extend([asking, *messages])
 
     def _behind(self, asking: Message, change: Callable[[list[Message]], list[Message]]) -> bool:
         pieces = self.pieces()

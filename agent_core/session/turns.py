@@ -55,6 +55,7 @@ class Turns:
         elif state.go_on:
             state.go_on = False
             given = self._input("continue")
+            given.response, state.response = state.response, None
         elif state.prompts:
             queued = state.prompts.pop(0)
             if queued.resumes:  # what the turn has used so far counts on
@@ -171,14 +172,14 @@ class Turns:
         rebuilt = rebuild(recovery, given)
         self._note(now, "cycle_failed", reason=recovery.reason, kept=rebuilt.kept, unknown=sorted(rebuilt.unknown))
         state.cycle = max([state.cycle + 1, *(cycle.cycle for cycle in recovery.cycles)])
-        again = given.opens == "prompt" and rebuilt.model_calls == 0
+        again = given.opens == "prompt" and not rebuilt.begun
         if again and not state.stopping and state.failures < CYCLE_FAILURES:
             # Nothing has happened yet: the prompt runs again, in the same turn.
             state.prompts.insert(0, QueuedPrompt(messages=given.prompt, resumes=True))
             rebuilt.messages.clear()
         adopt(rebuilt, state)
         if state.pending is None:
-            state.go_on = given.opens != "prompt" or rebuilt.model_calls > 0
+            state.go_on = given.opens != "prompt" or rebuilt.begun
         self._set_status("idle", now)
         if state.stopping:
             state.stopping = False
@@ -224,6 +225,7 @@ class Turns:
             state.put_results(results_message(all_given_up(state.pending, text)), state.pending.message)
             state.pending = None
         state.go_on = state.resume_due = False
+        state.response = None  # no hook has heard it to the end
         self._note(now, "turn_ended", stop_reason=stop_reason, error=error.model_dump() if error else None)
         self._set_status("idle", now)
         state.last = self._result(stop_reason, message, error)

@@ -9,7 +9,7 @@ from tests.activities.calls import PassesOn, served, tool_call
 
 from countersign import ScriptedModel, tool
 from countersign.activities.registry import activities_for
-from countersign.agent_core.messages import user_message
+from countersign.agent_core.messages import assistant_text, user_message
 from countersign.agent_core.wire import MODEL_ACTIVITY, READ_CYCLE_ACTIVITY, ModelCall, Recovery
 
 BEGAN = asyncio.Event()
@@ -40,13 +40,13 @@ class LikeACycle:
         await workflow.wait_condition(lambda: False)
 
 
-def model_call(cycle: int, call: int = 0) -> list:
-    given = ModelCall(agent="tester", session_id="s", cycle=cycle, call=call).model_dump()
-    return [MODEL_ACTIVITY, [given, [user_message("hi")]]]
+def model_call(cycle: int, call: int = 0, messages: list | None = None, **more) -> list:
+    given = ModelCall(agent="tester", session_id="s", cycle=cycle, call=call, **more).model_dump()
+    return [MODEL_ACTIVITY, [given, messages or [user_message("hi")]]]
 
 
-def call_of(name: str, cycle: int, index: int) -> list:
-    return [name, [tool_call(name, cycle=cycle, index=index).model_dump()]]
+def call_of(name: str, cycle: int, index: int, **more) -> list:
+    return [name, [tool_call(name, cycle=cycle, index=index, **more).model_dump()]]
 
 
 async def read(queue, model, steps, until) -> Recovery:
@@ -117,6 +117,29 @@ async def test_the_last_answer_of_a_cycle_counts(queue):
     recovery = await read(queue, ScriptedModel(["one", "two"]), steps, finished(2))
     assert recovery.cycles[0].response is not None
     assert recovery.cycles[0].response.message["content"] == [{"text": "two"}]
+
+
+async def test_a_message_is_what_hooks_had_made_of_it(queue):
+    """As its calls say; or as the model was shown it later, and nothing if that is what it had said."""
+    left = assistant_text("moderated")
+    later = [user_message("hi"), assistant_text("two"), user_message("more")]
+    steps = [
+        model_call(1),
+        call_of("quick", 1, 0, message=left),
+        model_call(2, 1),
+        model_call(3, 2, later),
+        model_call(4, 3, [user_message("hi"), left, user_message("more")]),
+    ]
+    recovery = await read(queue, ScriptedModel(["one", "two", "three", "four"]), steps, finished(5))
+    assert [cycle.message for cycle in recovery.cycles] == [left, None, left, None]
+
+
+async def test_a_prompt_is_what_hooks_had_made_of_it(queue):
+    """All messages with which the invocation began, and none from before."""
+    sent = [user_message("earlier"), user_message("context"), user_message("my pin is ****")]
+    steps = [model_call(1, messages=sent, prompt=2), model_call(2)]
+    recovery = await read(queue, ScriptedModel(["one", "two"]), steps, finished(2))
+    assert [cycle.prompt for cycle in recovery.cycles] == [sent[1:], None]
 
 
 async def test_nobody_knows_what_a_workflow_that_is_gone_has_done(queue):
