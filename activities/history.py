@@ -1,9 +1,10 @@
 """Reads what a failed cycle had finished, from its workflow's history. Safe to repeat."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
+from pydantic import ValidationError
 from temporalio import activity
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
@@ -12,8 +13,11 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from countersign.activities.segments import Segments
 from countersign.agent_core.conversation import unpacked
-from countersign.agent_core.messages import Message, tool_uses
+from countersign.agent_core.json_values import json_size
+from countersign.agent_core.large_results import shorten
+from countersign.agent_core.messages import Message, ToolResult, tool_uses
 from countersign.agent_core.wire import (
+    MAX_VALUE_BYTES,
     MODEL_ACTIVITY,
     READ_CYCLE_ACTIVITY,
     ModelCall,
@@ -24,7 +28,13 @@ from countersign.agent_core.wire import (
     Recovery,
     ToolCall,
     ToolOutcome,
+    Wire,
 )
+
+RECOVERY_BYTES = 1_000_000
+"""What a failed cycle had done may weigh so much: the next cycle gets it beside the conversation."""
+
+Shape = TypeVar("Shape", bound=Wire)
 
 
 @dataclass
@@ -115,7 +125,27 @@ class HistoryActivities:
                 cycle.calls = [known for known in cycle.calls if known.index != call.index]
                 cycle.calls.append(_recovered(call, item))
                 cycle.message = call.message or cycle.message
-        return Recovery(reason=reason, cycles=[cycles.found[number] for number in sorted(cycles.found)])
+        return _fitting(Recovery(reason=reason, cycles=[cycles.found[number] for number in sorted(cycles.found)]))
+
+
+def _fitting(recovery: Recovery) -> Recovery:
+    """The recovery as it can be sent, and handed on to the next cycle."""
+    surplus_bytes = json_size(recovery.model_dump(mode="json")) - RECOVERY_BYTES
+    if surplus_bytes <= 0:
+        return recovery
+    shorten(_results(recovery), surplus_bytes, "all else that its cycle had done when it failed")
+    if json_size(recovery.model_dump(mode="json")) <= MAX_VALUE_BYTES:
+        return recovery
+    return Recovery(reason=f"{recovery.reason}, and what it had done is too large to be read back", lost=True)
+
+
+def _results(recovery: Recovery) -> Iterator[ToolResult]:
+    for cycle in recovery.cycles:
+        for message in cycle.opened_with:
+            yield from (block["toolResult"] for block in message["content"] if "toolResult" in block)
+        for call in cycle.calls:
+            if call.outcome is not None and call.outcome.result is not None:
+                yield call.outcome.result
 
 
 async def _take_model_call(cycles: _Cycles, call: ModelCall, item: _Scheduled, sent: _Sent) -> None:
@@ -127,7 +157,7 @@ async def _take_model_call(cycles: _Cycles, call: ModelCall, item: _Scheduled, s
     if before is not None and spoken is not None:
         before.message = _as_hooks_left_it(before, spoken)
     # None if it was asked again and did not answer: a hook had discarded its earlier answer.
-    asked.response = ModelResponse.model_validate(item.result) if item.done else None
+    asked.response = _read_as(ModelResponse, item.result) if item.done else None
 
 
 def _as_hooks_left_it(cycle: RecoveredCycle, spoken: Message) -> Message | None:
@@ -139,9 +169,20 @@ def _as_hooks_left_it(cycle: RecoveredCycle, spoken: Message) -> Message | None:
     return spoken if spoken != raw else None
 
 
+def _read_as(shape: type[Shape], value: Any) -> Shape | None:
+    """A recorded value as its shape; None if it is none: anybody can complete an activity by hand."""
+    try:
+        return shape.model_validate(value)
+    except ValidationError:
+        return None
+
+
 def _recovered(call: ToolCall, item: _Scheduled) -> RecoveredCall:
     if item.done:
-        outcome = ToolOutcome.model_validate(item.result)
+        outcome = _read_as(ToolOutcome, item.result)
+        if outcome is None:
+            detail = f"the activity of {call.tool!r} ended with something that is no outcome of a tool"
+            return RecoveredCall(index=call.index, status="unknown", detail=detail)
         if outcome.kind == "unknown":
             return RecoveredCall(index=call.index, status="unknown", detail=outcome.detail)
         if outcome.kind == "result":

@@ -29,6 +29,12 @@ async def endless() -> str:
     return "never"
 
 
+@tool
+def large() -> str:
+    """Say a lot."""
+    return "z" * 900_000
+
+
 @workflow.defn(name="LikeACycle", sandboxed=False)
 class LikeACycle:
     """Runs activities one by one, as a cycle would, and then waits to be terminated."""
@@ -51,7 +57,7 @@ def call_of(name: str, cycle: int, index: int, **more) -> list:
 
 async def read(queue, model, steps, until) -> Recovery:
     """Run these activities, terminate their workflow, and read what it had finished."""
-    deployments = served(quick, endless, model=model)
+    deployments = served(quick, endless, large, model=model)
     worker = Worker(
         queue.client, task_queue=queue.name, workflows=[LikeACycle, PassesOn], activities=activities_for(deployments),
         graceful_shutdown_timeout=timedelta(milliseconds=100),
@@ -140,6 +146,40 @@ async def test_a_prompt_is_what_hooks_had_made_of_it(queue):
     steps = [model_call(1, messages=sent, prompt=2), model_call(2)]
     recovery = await read(queue, ScriptedModel(["one", "two"]), steps, finished(2))
     assert [cycle.prompt for cycle in recovery.cycles] == [sent[1:], None]
+
+
+async def test_what_somebody_completed_by_hand_is_unknown(queue):
+    """A result that is no tool's outcome fails its cycle, not the recovery of it."""
+    BEGAN.clear()
+    completed = False
+
+    async def ended(cycle) -> bool:
+        nonlocal completed
+        if BEGAN.is_set() and not completed:
+            [running] = (await cycle.describe()).raw_description.pending_activities
+            by_hand = queue.client.get_async_activity_handle(
+                workflow_id=cycle.id, run_id=None, activity_id=running.activity_id
+            )
+            await by_hand.complete("done by hand")
+            completed = True
+        return completed
+
+    recovery = await read(queue, ScriptedModel([]), [call_of("endless", 1, 0)], ended)
+    [call] = recovery.cycles[0].calls
+    assert (call.status, call.detail) == (
+        "unknown",
+        "the activity of 'endless' ended with something that is no outcome of a tool",
+    )
+
+
+async def test_results_too_large_to_be_read_together_say_that_their_calls_ran(queue):
+    """The largest go first; that all of them have run is known."""
+    steps = [call_of("large", 1, index) for index in range(3)] + [call_of("quick", 1, 3)]
+    recovery = await read(queue, ScriptedModel([]), steps, finished(4))
+    results = [call.outcome.result for call in recovery.cycles[0].calls if call.outcome]
+    texts = [result["content"][0]["text"] for result in results if result is not None]
+    assert [text[:12] for text in texts] == ["The tool ran", "The tool ran", "z" * 12, "done"]
+    assert {call.status for call in recovery.cycles[0].calls} == {"finished"}
 
 
 async def test_nobody_knows_what_a_workflow_that_is_gone_has_done(queue):
