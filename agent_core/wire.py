@@ -22,6 +22,8 @@ MODEL_ACTIVITY = "countersign.call_model"
 STEP_ACTIVITY = "countersign.run_step"
 READ_CYCLE_ACTIVITY = "countersign.read_cycle"
 SEARCH_ATTRIBUTES_ACTIVITY = "countersign.search_attributes"
+OUR_ACTIVITIES = "countersign."
+"""How the types of these begin; the type of a tool's activity is the tool's name."""
 
 RESPOND_SIGNAL = "respond"
 PROMPT_SIGNAL = "prompt"
@@ -332,6 +334,7 @@ class ToolCall(Wire):
     message: Message | None = Field(
         default=None, description="the message that `index` counts in, if hooks made it other than the model answered"
     )
+    not_after: str | None = Field(default=None, description="ISO time after which its approval has lapsed")
 
 
 class ToolAsk(Wire):
@@ -350,9 +353,10 @@ class ToolOutcome(Wire):
     unknown        a person must say what now: it may have run and nobody knows, or (`not_run`) nobody has
                    run it; `detail` says what is known
     never_started  it surely did not run; `detail` says why
+    lapsed         it surely did not run: no worker had begun with it when its approval lapsed
     """
 
-    kind: Literal["result", "interrupt", "unknown", "never_started"]
+    kind: Literal["result", "interrupt", "unknown", "never_started", "lapsed"]
     result: ToolResult | None = None
     error: ErrorInfo | None = None
     ask: ToolAsk | None = None
