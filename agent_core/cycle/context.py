@@ -35,10 +35,15 @@ class CycleContext:
     model_calls: int
     output: OutputTool | None = None
     audit: list[AuditEntry] = field(default_factory=list)
-    response: ModelResponse | None = None
-    answered: Message | None = None
+    response: ModelResponse | None = field(init=False)
+    answered: Message | None = field(init=False)
     prompt_place: int | None = None
     prompt: Sequence[Message] = ()
+
+    def __post_init__(self) -> None:
+        """Take what a recovery has handed on."""
+        self.response = self.given.response
+        self.answered = self.given.pending.message if self.given.pending else None
 
     def note(self, event: str, **detail: Any) -> None:
         """Add a line to the audit trail."""

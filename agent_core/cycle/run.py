@@ -96,8 +96,6 @@ class _Cycle:
             agent, given, effects, runner, given.progress.model_copy(deep=True),
             copy.deepcopy(given.invocation_state), given.model_calls, output,
         )  # fmt: skip
-        self._context.response = given.response
-        self._context.answered = given.pending.message if given.pending else None
         if given.opens == "resume":
             self._context.progress.forced = False  # with an answer the model may need its other tools again
         self._output: BaseModel | None = None
@@ -212,8 +210,6 @@ class _Cycle:
         if denied is not None:
             # The prompt stays in the conversation, so that it and the refusal read as one exchange.
             self._give_up_pending(denied)
-        if self._context.given.opens == "prompt":
-            self._context.prompt_place, self._context.prompt = len(self._context.agent.messages), added
         for message in added:
             await self._context.add_message(message)
         return None if denied is None else await self._say_and_end("end_turn", denied)
