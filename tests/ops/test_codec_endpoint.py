@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 import zlib
+from pathlib import Path
 
 import httpx
 import pytest
@@ -168,6 +169,13 @@ def test_a_token_file_without_good_tokens_is_refused(tmp_path, text):
     (tmp_path / "tokens").write_text(text)
     with pytest.raises(AccessSettingsError, match="at least 20 characters"):
         bearer_tokens(tmp_path / "tokens")
+
+
+def test_a_token_in_the_place_of_its_file_is_not_shown():
+    """What can't be read may be the secret itself."""
+    with pytest.raises(AccessSettingsError, match="--token-file") as raised:
+        bearer_tokens(Path(TOKEN))
+    assert TOKEN not in str(raised.value)
 
 
 @pytest.mark.parametrize("name", ["json", "json:nothing", "no.such:function", "json:__name__"])
