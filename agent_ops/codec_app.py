@@ -136,6 +136,9 @@ def _refused(status: int, message: str) -> Response:
     return JSONResponse({"message": message}, status, headers)
 
 
+_USUAL_PORTS = {"http": 80, "https": 443}
+
+
 def with_both_names(origins: Sequence[str]) -> list[str]:
     """Origins, and for one of this machine also the other name of it, with the same port: browsers tell them apart."""
     found = list(origins)
@@ -147,7 +150,26 @@ def with_both_names(origins: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def is_origin(text: str) -> bool:
-    """True for what a browser sends as an origin: scheme, host and port, and nothing else."""
-    url = urlsplit(text)
-    return url.scheme in ("http", "https") and bool(url.netloc) and f"{url.scheme}://{url.netloc}" == text
+def origin_of(text: str) -> str | None:
+    """What a browser sends as the origin of a page: scheme, host and port, in lower case, the usual port left out.
+
+    Args:
+        text: The same as people write it.
+
+    Returns:
+        None if it is more than that, like one with a path, or none at all.
+    """
+    try:
+        url = urlsplit(text.lower())
+        host, port = url.hostname, url.port
+    except ValueError:  # a port or an address that there can't be
+        return None
+    if (
+        url.scheme not in _USUAL_PORTS
+        or not host
+        or "@" in url.netloc
+        or f"{url.scheme}://{url.netloc}" != text.lower()
+    ):
+        return None
+    where = f"[{host}]" if ":" in host else host
+    return f"{url.scheme}://{where}" + ("" if port in (None, _USUAL_PORTS[url.scheme]) else f":{port}")

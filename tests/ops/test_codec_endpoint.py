@@ -3,6 +3,7 @@
 import base64
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
@@ -16,7 +17,7 @@ from temporalio.api.common.v1 import Payload
 from countersign.agent_client.dev_server import free_port
 from countersign.agent_client.payloads import PayloadSettings, data_converter
 from countersign.agent_ops.access import AccessSettingsError, anybody, bearer_tokens, named_check
-from countersign.agent_ops.codec_app import LARGEST_BYTES, UNREADABLE_KEY, codec_app
+from countersign.agent_ops.codec_app import LARGEST_BYTES, UNREADABLE_KEY, codec_app, origin_of
 
 UI, TOKEN = "http://localhost:8233", "0123456789abcdef0123456789abcdef"
 ORIGINS = (
@@ -196,6 +197,8 @@ def command(*words: str) -> list[str]:
         (("--open", "--check", "a:b"), "one of"),
         (("--open", "--host", "0.0.0.0"), "loopback"),
         (("--open", "--ui-origin", "http://localhost:8233/"), "without a path"),
+        (("--open", "--ui-origin", "http://localhost:99999"), "without a path"),
+        (("--open", "--ui-origin", "http://[::1"), "without a path"),
         (("--token-file", "/no/such"), "/no/such"),
     ],
 )
@@ -203,6 +206,33 @@ def test_the_command_refuses_what_is_not_safe(words, complaint):
     """One line, exit code 2."""
     ended = subprocess.run(command(*words), capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 2 and complaint in ended.stderr and len(ended.stderr.splitlines()) == 1
+
+
+def test_a_port_in_use_is_named():
+    """And nothing says that it serves."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        words = ("--open", "--port", str(taken.getsockname()[1]))
+        ended = subprocess.run(command(*words), capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 2 and len(ended.stderr.splitlines()) == 1
+    assert f"can't listen on 127.0.0.1:{words[2]}" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "origin"),
+    [
+        ("https://t.example.com:443", "https://t.example.com"),
+        ("http://t.example.com:443", "http://t.example.com:443"),
+        ("HTTP://Temporal.Example.com:80", "http://temporal.example.com"),
+        ("http://[::1]:8233", "http://[::1]:8233"),
+        ("http://u:p@host", None),
+        ("http://host/", None),
+        ("ftp://host", None),
+        ("host:8233", None),
+    ],
+)
+def test_an_origin_is_held_as_browsers_send_it(text, origin):
+    """Else each of its requests would be refused."""
+    assert origin_of(text) == origin
 
 
 def test_the_command_serves(settings, tokens):
