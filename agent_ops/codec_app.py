@@ -8,6 +8,7 @@ says why, so that the others of a page are shown.
 import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from google.protobuf import json_format
@@ -22,6 +23,7 @@ from temporalio.api.common.v1 import Payload, Payloads
 from temporalio.common import RawValue
 from temporalio.converter import DataConverter, WorkflowSerializationContext
 
+from countersign.agent_client.payloads.codec import OurCodec
 from countersign.agent_client.payloads.errors import PayloadError
 from countersign.agent_client.payloads.unreadable import UNREADABLE
 from countersign.agent_ops.access import Check, passes
@@ -54,10 +56,14 @@ def codec_app(
     origins = with_both_names(origins)
 
     async def decode(payloads: Payloads) -> list[Payload]:
+        codec = converter.payload_codec
+        reading = (
+            replace(converter, payload_codec=codec.for_one_message()) if isinstance(codec, OurCodec) else converter
+        )
         done: list[Payload] = []
         left = DECODED_BYTES
         for payload in payloads.payloads:  # one after the other: no more than one is above the budget at any time
-            found = await _readable(converter, payload) if left > 0 else None
+            found = await _readable(reading, payload) if left > 0 else None
             left -= found.ByteSize() if found is not None else 0
             done.append(found if found is not None and left >= 0 else _why(_TOO_MUCH))
         return done
