@@ -15,6 +15,9 @@ from countersign.workflows.intake import Signals
 ROOM_PATCH = "prompts-have-a-bound"
 """Since 2026-11-30. Before it, a session took any number of prompts."""
 
+ONLY_PATCH = "one-turn-takes-one-prompt"
+"""Since 2026-11-30. Before it, a session of one turn took prompts that came before it had begun."""
+
 CHOICE_PATCH = "an-outcome-is-one-of-three"
 """Since 2026-11-30. Before it, any answer to an unknown outcome that was no other one counted as "skip"."""
 
@@ -91,6 +94,7 @@ class Inbox:
         return False
 
     def _prompt(self, value: Any) -> None:
+        _since(ONLY_PATCH, self._session.check_only)
         _since(ROOM_PATCH, self._session.check_room)
         self._session.prompt(_content(value), workflow.now())
 
