@@ -6,7 +6,7 @@ from countersign.agent_core.wire import Pending, ShownCall, ToolCall
 
 def bare(call: ToolCall) -> ToolCall:
     """A call as it is kept: what was issued, without what surrounds it."""
-    return call.model_copy(update={"agent_state": {}, "invocation_state": {}, "answers": {}})
+    return call.model_copy(update={"agent_state": {}, "invocation_state": {}, "answers": {}, "message": None})
 
 
 def doubt(pending: Pending, index: int, detail: str, *, call: ToolCall | None = None, not_run: bool = False) -> None:
