@@ -54,6 +54,10 @@ class SessionHandle(SessionAnswers):
         Args:
             content: Text or content blocks; or answers, as `answer` takes them.
 
+        Returns:
+            How it has stopped. If a turn before this prompt's own stops for answers, that is the stop reason
+            "interrupt" of its questions; the prompt waits behind them.
+
         Raises:
             AnswerRefused: Refused, with a code; nothing has changed.
             AgentRunError: The turn failed.

@@ -230,6 +230,9 @@ class CycleInput(Wire):
     response: ModelResponse | None = Field(
         default=None, description="of a model, which a failed cycle had not used: it stands for the first call"
     )
+    fresh: bool = Field(
+        default=False, description="no cycle has left anything yet: the agent's own messages and state come first"
+    )
     handover_after_s: float = 2.0
     default_deadline_s: float = DEADLINE_S
     approval_ttl_s: float = 86_400.0
@@ -278,6 +281,7 @@ class CycleOutcome(Wire):
     invocation_state: JsonObject = Field(default_factory=dict)
     progress: TurnProgress = Field(default_factory=TurnProgress)
     model_calls: int = 0
+    fresh: bool = Field(default=False, description="as the cycle got it, if the agent could not be built")
     resume: list[Message] | None = Field(default=None, description="AfterInvocationEvent.resume: prompt to go on with")
     structured_output: JsonObject | None = Field(default=None, description="what the turn has led to; it ends the turn")
     error: ErrorInfo | None = None

@@ -90,7 +90,7 @@ class _Cycle:
         effects: Effects,
         output: OutputTool | None,
     ) -> None:
-        agent.load(messages, given.agent_state, given.handlers)
+        agent.load(messages, given.agent_state, given.handlers, fresh=given.fresh)
         runner = CallbackRunner(agent, effects, given.progress.guides)
         self._context = CycleContext(
             agent, given, effects, runner, given.progress.model_copy(deep=True),
@@ -158,13 +158,14 @@ class _Cycle:
         """What the model says, with a smaller conversation if it must be; or the end of the turn without it."""
         while True:
             limit = self._context.limit_reached
-            if limit is not None and self._context.response is None:  # a call that was made is not forgone
+            if limit is not None:
                 return self._outcome(limit, self._context.last_message)
             if self._context.effects.stop_requested:
                 return await self._say_and_end("cancelled", STOPPED_TEXT)
             await self._managing.before_model_call()
             try:
-                return await call_model(self._context)
+                if (response := await call_model(self._context)) is not None:
+                    return response
             except ContextWindowOverflowException as error:
                 await self._managing.after_overflow(error)
 

@@ -202,6 +202,18 @@ def test_a_prompt_is_known_whatever_hooks_do_to_the_conversation(cut):
     assert len(it.session.conversation()) == 4
 
 
+def test_what_an_agent_begins_with_stays_before_the_prompt():
+    """It is no part of the prompt that a recovery keeps, and comes once."""
+    own = [user_message("hello"), assistant_text("hi")]
+    it = Driven(make([], acts(1), hooks=(), messages=list(own)))
+    it.session.state.fresh = True
+    die(it.prompt())
+    it.agent = make([], lambda scene: "done", hooks=(), messages=list(own))  # each cycle has a new one
+    it.step()
+    assert it.session.conversation()[:3] == [*own, user_message("go")]
+    assert (len(it.session.conversation()), it.valid()) == (6, True)
+
+
 def test_what_stands_before_the_prompt_is_not_taken_for_it():
     """A turn that ended without an answer leaves its prompt in the conversation, once."""
     it = crash(crash(crash(driven(1, hooks=()).prompt("first"))))
