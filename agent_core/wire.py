@@ -227,11 +227,11 @@ class CycleInput(Wire):
     limits: Limits = Field(default_factory=Limits)
     progress: TurnProgress = Field(default_factory=TurnProgress)
     model_calls: int = Field(default=0, description="model calls of the session so far")
-    response: ModelResponse | None = Field(
-        default=None, description="of a model, which a failed cycle had not used: it stands for the first call"
-    )
     fresh: bool = Field(
         default=False, description="no cycle has left anything yet: the agent's own messages and state come first"
+    )
+    response: ModelResponse | None = Field(
+        default=None, description="of a model, which a failed cycle had not used: it stands for the first call"
     )
     handover_after_s: float = 2.0
     default_deadline_s: float = DEADLINE_S
