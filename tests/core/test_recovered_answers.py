@@ -77,9 +77,9 @@ def test_calls_are_those_of_the_message_that_hooks_left():
     log = []
     it = Driven(make(log, acts(666, 2, 30), hooks=[without_666])).prompt()
     die(it)
-    assert log == [2, 10]
+    assert sorted(log) == [2, 10]  # side by side
     it.step()
-    assert (log, it.result_texts()) == ([2, 10], ["2", "10"])
+    assert (sorted(log), it.result_texts()) == ([2, 10], ["2", "10"])
     assert it.valid()
     assert it.session.result().stop_reason == "end_turn"
 
