@@ -116,14 +116,13 @@ class _View:
         if self._seen is None and self._tail is not None:
             first = max(0, await reader.message_count() - self._tail)
         # Everything is fetched before anything counts as told: a worker may go away in between.
-        messages = [message async for message in reader.transcript(first)]
-        if not messages:  # a hook may have rewritten the conversation, shorter
-            first = min(first, await reader.message_count())
+        messages = [numbered async for numbered in reader.numbered(first)]
+        following = messages[-1][0] + 1 if messages else min(first, await reader.message_count())  # less after a reset
         audit, questions = await reader.audit(), await reader.interrupts()
-        events = [*self._audited(audit), *_spoken(messages, first), *self._asked(questions)]
+        events = [*self._audited(audit), *_spoken(messages), *self._asked(questions)]
         if not ended and (self._seen is None or any(self._seen[name] != seen[name] for name in _STATUS[:3])):
             events.append(SessionEvent("status", {name: status[name] for name in _STATUS}))
-        self._seen, self._messages = seen, first + len(messages)
+        self._seen, self._messages = seen, following
         self._questions = {_face(question) for question in questions}
         self._last_line = audit[-1] if audit else None
         return events, ended
@@ -162,10 +161,10 @@ def _face(question: Question) -> tuple[str, str]:
     return question.id, question.digest
 
 
-def _spoken(messages: list[Message], first: int) -> list[SessionEvent]:
+def _spoken(messages: list[tuple[int, Message]]) -> list[SessionEvent]:
     return [
-        SessionEvent("message", {"index": first + place, "role": message["role"], "content": message["content"]})
-        for place, message in enumerate(messages)
+        SessionEvent("message", {"index": number, "role": message["role"], "content": message["content"]})
+        for number, message in messages
     ]
 
 

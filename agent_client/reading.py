@@ -153,14 +153,21 @@ class SessionReader:
         """The conversation, message by message, fetched a page at a time.
 
         Args:
-            start: Number of the first message, from 0.
+            start: Number of the first message, from 0. Messages keep their numbers when earlier ones are cut; those
+                are left out.
         """
         following: int | None = start
         while following is not None:
+        async for _, message in self.numbered(start):
+            yield message
+
+    async def numbered(self, start: int = 0) -> AsyncIterator[tuple[int, Message]]:
+        """The conversation like `transcript`, each message with its number."""
             page = await self._ask(TRANSCRIPT_QUERY, {"start": following})
-            messages = await self._stored(page["stored"], following) if "stored" in page else page["messages"]
-            for message in messages:
-                yield message
+            first = page.get("start", following)  # a worker of before does not say it
+            messages = await self._stored(page["stored"], first) if "stored" in page else page["messages"]
+            for number, message in enumerate(messages, first):
+                yield number, message
             following = page.get("next")
 
     async def _stored(self, stored: JsonObject, start: int) -> list[Message]:
@@ -171,7 +178,7 @@ class SessionReader:
         return found
 
     async def message_count(self) -> int:
-        """Messages in the conversation."""
+        """Messages that the conversation has had so far: the number that its next one gets."""
         return int((await self._ask(TRANSCRIPT_QUERY, {"start": 2**31}))["total"])
 
     async def audit(self) -> list[AuditEntry]:

@@ -69,6 +69,25 @@ async def test_following_begins_with_as_many_messages_as_wanted(served):
     assert seen == [1]
 
 
+async def test_what_is_said_is_told_however_much_of_the_conversation_is_cut(served):
+    """Messages keep their numbers, and so do the pages of the transcript."""
+    session = await served.start("forgetter", "one", lifetime="open")
+    seen = []
+    async with asyncio.timeout(30):
+        async for event in session.follow():
+            if event.kind == "message":
+                seen.append((event.detail["index"], event.detail["content"][0]["text"]))
+            if event.kind == "status" and event.detail["status"] == "idle" and seen:
+                if len(seen) == 6:
+                    break
+                await session.prompt(["two", "three"][len(seen) // 2 - 1])
+    said = ["one", "you said: one", "two", "you said: two", "three", "you said: three"]
+    assert seen == list(enumerate(said))
+    assert [message["content"][0]["text"] async for message in session.transcript()] == said[4:]
+    assert [numbered async for numbered, _ in session.numbered(5)] == [5]
+    assert await session.message_count() == 6
+
+
 async def test_a_worker_that_is_away_is_told_once_and_waited_for(unserved, lab):
     """Then the session goes on, and nothing is missing."""
     session = await unserved.start("asker", "hello")
