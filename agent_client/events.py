@@ -57,13 +57,17 @@ class SessionEvent:
 
 async def followed(temporal: Client, reader: SessionReader, tail: int | None) -> AsyncIterator[SessionEvent]:
     """See `SessionHandle.follow`."""
-    view, away, pauses = _View(tail), False, backoff_s(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+    view, pauses = _View(tail), backoff_s(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+    away = ended = False
     calls = _Calls()
     await reader.summary()  # one that never was is an error, not something to wait for
     while True:
         try:
-            events, ended = await view.changes(reader)
-            events += await calls.waiting(reader, quiet=view.runs and not events)
+            if ended:
+                events = [await _end(temporal, reader)]
+            else:
+                events, ended = await view.changes(reader)
+                events += await calls.waiting(reader, quiet=view.runs and not events)
         except (NoWorkerError, ConnectionFailedError) as error:
             if (end := await _ended_unasked(temporal, reader)) is not None:
                 yield end
@@ -78,9 +82,10 @@ async def followed(temporal: Client, reader: SessionReader, tail: int | None) ->
             yield SessionEvent("back")
         for event in events:
             yield event
+            if event.kind == "ended":
+                return
         if ended:
-            yield await _end(temporal, reader)
-            return
+            continue
         if events:
             pauses = backoff_s(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         await asyncio.sleep(next(pauses))

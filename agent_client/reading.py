@@ -144,8 +144,10 @@ class SessionReader:
         """
         found = dict(await self._ask(STATUS_QUERY))
         ended = await end_of(self._temporal, self.id)
-        if not isinstance(ended, SessionEndedError):
+        if ended is None:
             return {**found, "ended": None}
+        if not isinstance(ended, SessionEndedError):
+            raise ended
         # Whoever terminates a workflow does not ask it: it would say for ever that it waits.
         return {**found, "status": "closed", "open_questions": 0, "next_deadline": None, "ended": ended.status}
 
@@ -156,13 +158,13 @@ class SessionReader:
             start: Number of the first message, from 0. Messages keep their numbers when earlier ones are cut; those
                 are left out.
         """
-        following: int | None = start
-        while following is not None:
         async for _, message in self.numbered(start):
             yield message
 
     async def numbered(self, start: int = 0) -> AsyncIterator[tuple[int, Message]]:
         """The conversation like `transcript`, each message with its number."""
+        following: int | None = start
+        while following is not None:
             page = await self._ask(TRANSCRIPT_QUERY, {"start": following})
             first = page.get("start", following)  # a worker of before does not say it
             messages = await self._stored(page["stored"], first) if "stored" in page else page["messages"]

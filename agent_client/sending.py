@@ -14,7 +14,7 @@ from temporalio.client import Client, WorkflowUpdateFailedError, WorkflowUpdateH
 from temporalio.exceptions import TemporalError
 from temporalio.service import RPCError, RPCStatusCode
 
-from countersign.agent_client.errors import NoReplyError
+from countersign.agent_client.errors import ConnectionFailedError, NoReplyError
 from countersign.agent_client.translation import end_of, is_transient, translated
 from countersign.agent_core.json_values import JsonValue
 
@@ -105,8 +105,8 @@ async def _raise_unless_worth_another(error: TemporalError, client: Client, sess
         return
     if isinstance(error, RPCError) and error.status == RPCStatusCode.NOT_FOUND:
         ended = await end_of(client, session_id)
-        if ended is None:  # it continued as new between the two requests
-            return
+        if ended is None or isinstance(ended, ConnectionFailedError):
+            return  # it continued as new between the two requests; or nobody can say
         raise ended from error
     raise await translated(error, client, session_id) from error
 

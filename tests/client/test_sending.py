@@ -8,8 +8,10 @@ import pytest
 from temporalio.client import WorkflowExecutionStatus, WorkflowUpdateRPCTimeoutOrCancelledError
 from tests.client.fake_temporal import FakeTemporal, lost_update, refused_update, rpc_error
 
+from countersign.agent_client import translation
 from countersign.agent_client.errors import (
     AccessDeniedError,
+    ConnectionFailedError,
     NoReplyError,
     SessionEndedError,
     SessionNotFoundError,
@@ -78,6 +80,20 @@ async def test_a_session_that_never_was_is_not_found():
     temporal = FakeTemporal(rpc_error("NOT_FOUND"), described=rpc_error("NOT_FOUND"))
     with pytest.raises(SessionNotFoundError, match="namespace 'default'"):
         await send(temporal)
+
+
+BUSY = ["UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "RESOURCE_EXHAUSTED", "ABORTED", "INTERNAL", "UNKNOWN"]
+
+
+@pytest.mark.parametrize("status", BUSY)
+async def test_a_server_that_gives_no_answer_says_nothing_of_a_session(status):
+    """Neither that there is none, nor that it has ended: it is asked again, as far as patience goes."""
+    temporal = FakeTemporal(described=rpc_error(status))
+    with pytest.raises(ConnectionFailedError, match="fake:7233"):
+        await translation.described(temporal, "s")
+    assert isinstance(await translation.translated(rpc_error(status), temporal), ConnectionFailedError)
+    temporal = FakeTemporal(rpc_error("NOT_FOUND"), "taken", described=rpc_error(status))
+    assert await send(temporal) == "taken"
 
 
 async def test_a_workflow_of_another_type_is_no_session():
