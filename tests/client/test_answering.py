@@ -144,6 +144,18 @@ async def test_a_further_prompt_is_queued_or_waited_for(served, shell):
     assert "has ended" in (await shell("prompt", session.id, "more", code=1)).stderr
 
 
+async def test_a_prompt_sent_again_under_its_id_runs_once(served, shell):
+    """The second one gets the outcome of the first; the id is for those that wait."""
+    session = await served.start("asker", "hello", lifetime="open")
+    words = ("prompt", session.id, "again", "--update-id", "mine")
+    assert [(await shell(*words, "--wait")).stdout for _ in range(2)] == ["  assistant\n    │ you said: again\n"] * 2
+    assert (await session.invoke("again", update_id="mine")).turn == (await session.status())["turn"] == 2
+    assert "needs --wait" in (await shell(*words, code=2)).stderr
+    with pytest.raises(ValueError, match="blank"):
+        await session.invoke("again", update_id=" ")
+    await session.close()
+
+
 async def test_a_prompt_comes_from_standard_input(served, served_queue, shell):
     """ "-" reads it; the last line break is the shell's."""
     got = await shell("start", "asker", "-", "--wait", "--json", "--task-queue", served_queue, given="two\nlines\n")

@@ -36,6 +36,14 @@ async def left(unserved):
     await unserved.temporal.get_workflow_handle(name).terminate()
 
 
+async def test_a_prompt_that_nobody_has_taken_yet_says_so(left, shell):
+    """To programs, too: it is sent, and whether it is taken shows when a worker runs."""
+    told = json.loads((await shell("prompt", left.id, "again", "--json")).stdout)
+    assert told["queued"] is False and "whether it is taken shows then" in told["warning"]
+    got = await shell("prompt", left.id, "again")
+    assert got.stdout == "sent\n" and "no worker answers" in got.stderr
+
+
 async def test_the_server_knows_who_polls(served, unserved):
     """A worker that waits for tasks is seen; a queue that nobody polls is told apart."""
     assert await last_poll(unserved.temporal, unserved.task_queue) is None

@@ -116,6 +116,15 @@ async def test_patience_ends_and_says_that_the_outcome_is_unknown(outcome):
         await send(FakeTemporal(outcome), patience=IMPATIENT)
 
 
+@pytest.mark.parametrize(("name", "advice"), [("answer", "send the same again"), ("invoke", "unless .* id, id-1")])
+async def test_the_advice_without_a_reply_is_safe_to_follow(name, advice):
+    """An answer may be sent again; a prompt is another one, unless it has the id of the first."""
+    with pytest.raises(NoReplyError, match=advice) as caught:
+        await deliver(FakeTemporal(None), Update("s", name, [1], "id-1"), IMPATIENT)
+    assert caught.value.update_id == "id-1"
+    assert ("countersign show s" in str(caught.value)) == (name == "invoke")
+
+
 async def test_a_cancel_of_the_caller_stays_a_cancel():
     """Temporal's client turns it into a timeout of its own, which would be sent again."""
     temporal = FakeTemporal(None, "must not be reached")
