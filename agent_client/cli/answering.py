@@ -165,16 +165,12 @@ def parsed(value: str) -> Any:
     Raises:
         UsageError: If it is none.
     """
-
-    def refuse(constant: str) -> Any:
-        raise ValueError(f"{constant} is not JSON")
+    from countersign.agent_client.answers import parsed_value
 
     try:
-        return json.loads(value, parse_constant=refuse)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(
-            f"VALUE is not JSON ({error}); quote it for the shell, or leave out --json-value to send text"
-        ) from error
+        return parsed_value(value)
+    except ValueError as error:
+        raise UsageError(f"VALUE is {error}; quote it for the shell, or leave out --json-value to send text") from error
 
 
 def _seen_and_meant(choice: Choice, connection: Connection) -> "list[Question]":
