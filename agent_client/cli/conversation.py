@@ -1,6 +1,5 @@
 """The conversation of `chat`: prompt, watch, ask, until the person leaves or the session ends."""
 
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,6 +7,7 @@ from countersign.agent_client.cli import chat_view
 from countersign.agent_client.cli.chat_asking import CLOSE, COMMANDS, LEAVE, Asker, like_a_command
 from countersign.agent_client.cli.chat_line import InterruptedLineError, Terminal
 from countersign.agent_client.cli.chat_link import LeavingError, Link
+from countersign.agent_client.cli.chat_wish import Wish
 from countersign.agent_client.cli.event_text import event_text
 from countersign.agent_client.cli.messages import Transcript
 from countersign.agent_client.cli.running import UsageError
@@ -16,7 +16,7 @@ from countersign.agent_client.errors import ConnectionFailedError, SessionEndedE
 from countersign.agent_client.events import SessionEvent
 from countersign.agent_client.listing import ENDED_STATUSES
 from countersign.agent_client.queueing import queued
-from countersign.agent_client.shell import DEFAULT_TASK_QUEUE, command
+from countersign.agent_client.shell import command
 from countersign.agent_client.starting import checked_prompt, new_session_id
 from countersign.agent_core.errors import AnswerRefused, PayloadTooLargeError
 from countersign.agent_core.visible import visible
@@ -25,29 +25,6 @@ _LATEST_MESSAGES = 6
 """How many messages are shown of a session that is taken up again."""
 
 _AGAIN = "; arrow up brings the line back"
-
-
-@dataclass(frozen=True)
-class Wish:
-    """What `chat` was asked for.
-
-    Attributes:
-        agent: The agent; "" to take that of the session.
-        prompt: The first prompt; None to ask for it.
-        session_id: A session to go on with; None to start one with the first prompt.
-        responder: Who answers, as a claim.
-        task_queue: Of the agent's workers.
-        close: Whether leaving ends the session.
-        way_back: Flags that another `countersign` needs to find the server.
-    """
-
-    agent: str
-    prompt: str | None = None
-    session_id: str | None = None
-    responder: str | None = None
-    task_queue: str = DEFAULT_TASK_QUEUE
-    close: bool = False
-    way_back: list[str] = field(default_factory=list)
 
 
 class Conversation:

@@ -8,7 +8,8 @@ from tests.client.fake_terminal import CTRL_D, FakeTerminal
 from tests.client.test_sessions import SOON
 
 from countersign.agent_client.cli import conversation
-from countersign.agent_client.cli.conversation import Conversation, Wish
+from countersign.agent_client.cli.chat_wish import Wish
+from countersign.agent_client.cli.conversation import Conversation
 from countersign.agent_client.errors import ConnectionFailedError, NoWorkerError, SessionEndedError
 from countersign.agent_client.events import followed
 from countersign.agent_client.session import SessionHandle

@@ -1,6 +1,7 @@
 """Following one session and watching them all: everything that happens, once, in order."""
 
 import asyncio
+import contextlib
 import json
 import os
 import pty
@@ -151,6 +152,65 @@ async def test_the_command_prints_json_lines(served, shell):
     lines = [json.loads(line) for line in got.stdout.splitlines()]
     assert lines[-1]["event"] == "ended"
     assert lines[-1]["status"] == "failed"
+
+
+class Proxy:
+    """A way to a server that can be closed for a while.
+
+    Args:
+        address: Of the server.
+    """
+
+    def __init__(self, address):
+        self._there = address.rsplit(":", 1)
+        self._writers = []
+
+    async def __aenter__(self):
+        self._server = await asyncio.start_server(self._pass_on, "127.0.0.1", 0)
+        self.address = f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return self
+
+    async def __aexit__(self, *failure):
+        self.close()
+
+    def close(self):
+        """Cut every connection, and take no other."""
+        self._server.close()
+        for writer in self._writers:
+            writer.close()
+
+    async def _pass_on(self, reader, writer):
+        answers, requests = await asyncio.open_connection(*self._there)
+        self._writers += [writer, requests]
+        await asyncio.gather(_copy(reader, requests), _copy(answers, writer))
+
+
+async def _copy(source, target):
+    with contextlib.suppress(OSError):
+        while given := await source.read(65_536):
+            target.write(given)
+            await target.drain()
+
+
+async def test_nothing_but_json_is_on_standard_output_while_the_server_is_away(served, temporal_server):
+    """Temporal's own client has words about each attempt; they stay out of it."""
+    session = await served.start("asker", "delete a")
+    await session.wait_for_questions(SOON)
+    async with Proxy(temporal_server) as proxy:
+        words = ["watch", session.id, "--json", "--address", proxy.address]
+        watching = await asyncio.create_subprocess_exec(*COMMAND, *words, stdout=asyncio.subprocess.PIPE)
+        kinds = []
+        async with asyncio.timeout(60):
+            async for line in watching.stdout:
+                kinds.append(json.loads(line)["event"])
+                if kinds[-1] == "status":
+                    proxy.close()
+                if kinds[-1] == "away":
+                    break
+        watching.terminate()
+        await watching.wait()
+    assert kinds[-2:] == ["status", "away"]
+    await session.stop()
 
 
 async def test_until_question_needs_a_session(shell):
