@@ -120,10 +120,11 @@ class _View:
         first = self._messages
         if self._seen is None and self._tail is not None:
             first = max(0, await reader.message_count() - self._tail)
-        # Everything is fetched before anything counts as told: a worker may go away in between.
+        # Everything is fetched before anything counts as told: a worker may go away in between. Messages come last, so
+        # that none which led to a question is missing before it; the audit first, so that an answer comes after it.
+        audit, questions = await reader.audit(), await reader.interrupts()
         messages = [numbered async for numbered in reader.numbered(first)]
         following = messages[-1][0] + 1 if messages else min(first, await reader.message_count())  # less after a reset
-        audit, questions = await reader.audit(), await reader.interrupts()
         events = [*self._audited(audit), *_spoken(messages), *self._asked(questions)]
         if not ended and (self._seen is None or any(self._seen[name] != seen[name] for name in _STATUS[:3])):
             events.append(SessionEvent("status", {name: status[name] for name in _STATUS}))
