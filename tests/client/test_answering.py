@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+import fcntl
 import json
 import os
 import pty
 import shlex
 import subprocess
 import sys
+import termios
 from datetime import UTC, datetime
 
 import pytest
@@ -176,6 +178,9 @@ async def test_a_mistyped_agent_fails_at_once(served, served_queue, shell):
     assert "no agent named 'askr'" in error
     stays = (await shell("start", "askr", "hello", "--open", "--task-queue", served_queue, code=1)).stderr
     assert "stop askr-" in stays and "--close" in stays
+    words = ("start", "askr", "hello", "--open", "--json", "--task-queue", served_queue)
+    told = json.loads((await shell(*words, code=1)).stderr)["error"]
+    assert told["session_id"].startswith("askr-") and "no agent named 'askr'" in told["message"]
 
 
 async def test_the_audit_is_told_in_plain_words(served, shell):
@@ -200,20 +205,27 @@ def at_a_terminal(typed, *words, address):
         stdout=slave,
         stderr=slave,
         env={**os.environ, "NO_COLOR": "1"},
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509  # so that Ctrl-C comes from it
     )
     os.close(slave)
-    os.write(master, typed.encode())
     shown = b""
     with contextlib.suppress(OSError):  # the terminal is gone when the command ends
         while part := os.read(master, 4096):
             shown += part
+            if typed and b"[y/N]" in shown:
+                os.write(master, typed.encode())
+                typed = ""
     os.close(master)
     return process.wait(30), shown.decode()
 
 
-@pytest.mark.parametrize(("typed", "code", "status"), [("y\n", 0, "closed"), ("n\n", 1, "waiting")])
+@pytest.mark.parametrize(
+    ("typed", "code", "status"),
+    [("y\n", 0, "closed"), ("n\n", 1, "waiting"), ("\x04", 1, "waiting"), ("\x03", 130, "waiting")],
+)
 async def test_at_a_terminal_an_approval_is_shown_before_it_is_given(served, temporal_server, typed, code, status):
-    """Nobody signs what they have not seen; "n" answers nothing."""
+    """Nobody signs what they have not seen; "n" and Ctrl-D answer nothing, Ctrl-C leaves."""
     session = await served.start("asker", "delete a")
     assert await session.wait_for_questions(SOON)
     left, shown = await asyncio.to_thread(at_a_terminal, typed, "approve", session.id, address=temporal_server)
