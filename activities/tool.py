@@ -1,8 +1,7 @@
 """Runs tools: one activity type per tool, named after it.
 
-Whether a tool that was cut off has run can't be seen from outside, so the activity leaves a mark
-first: before it invokes the tool it has the server record the heartbeat "invoking". A later
-attempt that finds the mark does not run the tool again, unless the tool is idempotent.
+An attempt that finds the mark of an earlier one (see `activities.mark`) does not run the tool again,
+unless the tool is idempotent.
 """
 
 import asyncio
@@ -10,6 +9,7 @@ import contextvars
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
 import anyio
@@ -19,12 +19,13 @@ from temporalio.client import AsyncActivityCancelledError
 from temporalio.common import RawValue
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
+from countersign.activities import mark
 from countersign.activities.heartbeats import heartbeats
 from countersign.agent_core.deployment import AgentDeployment
 from countersign.agent_core.errors import ToolError
 from countersign.agent_core.tools import Tool
 from countersign.agent_core.tools.execution import execute
-from countersign.agent_core.wire import INVOKING, ToolCall, ToolOutcome
+from countersign.agent_core.wire import INVOKING, OUR_ACTIVITIES, ToolCall, ToolOutcome
 
 THREADS = 200
 """Sync tools that may run at once; the worker's own bound on activities is what counts."""
@@ -76,7 +77,7 @@ class ToolActivities:
         async def run(args: Sequence[RawValue]) -> ToolOutcome:
             """Say what is known of a call of a tool that this worker does not have. Safe to repeat."""
             kind = activity.info().activity_type
-            if kind.startswith("countersign.") or len(args) != 1:
+            if kind.startswith(OUR_ACTIVITIES) or len(args) != 1:
                 raise ApplicationError(f"this worker has no activity {kind!r}", type="NotFoundError")
             call: ToolCall = activity.payload_converter().from_payload(args[0].payload, ToolCall)
             return await self._run(call)
@@ -102,8 +103,11 @@ class ToolActivities:
             raise ApplicationError(
                 "handed back: the worker is stopping", type="WorkerShutdown", category=ApplicationErrorCategory.BENIGN
             )
+        if call.not_after is not None and activity.info().started_time > datetime.fromisoformat(call.not_after):
+            detail = f"no worker had begun with it when its approval lapsed, at {call.not_after}"
+            return ToolOutcome(kind="lapsed", detail=detail)
         try:
-            await _mark()
+            await mark.leave_mark()
         except AsyncActivityCancelledError:
             return ToolOutcome(kind="never_started", detail="the call was cancelled before it began")
         ended = threading.Event()
@@ -131,25 +135,12 @@ def _begun_before(call: ToolCall, tool: Tool | None) -> ToolOutcome | None:
     if call.run not in (None, info.workflow_run_id):
         detail = "its cycle's workflow was reset, and may have run it before that"
         return ToolOutcome(kind="unknown", detail=detail)
-    if INVOKING not in info.heartbeat_details:
+    if not mark.has_begun():
         return None
     if tool is not None and tool.idempotent and info.attempt <= IDEMPOTENT_ATTEMPTS:
         return None
     detail = f"an attempt before number {info.attempt} had begun to run {call.tool!r} when its worker was lost"
     return ToolOutcome(kind="unknown", detail=detail)
-
-
-async def _mark() -> None:
-    """Have the server record that the tool is about to run; returns when it has.
-
-    `activity.heartbeat` only queues a heartbeat. This is the call itself, awaited.
-
-    Raises:
-        AsyncActivityCancelledError: If the call is not wanted any more; the tool must not run then.
-    """
-    info = activity.info()
-    handle = activity.client().get_async_activity_handle(task_token=info.task_token)
-    await handle.heartbeat(INVOKING)
 
 
 def _heartbeat(ended: threading.Event) -> Callable[[], None]:

@@ -58,6 +58,10 @@ class SessionHandle(SessionAnswers):
             update_id: An id of your own for this prompt. Sent again with the same id, it runs once and gets its first
                 outcome. A fresh one if None: sent again, it would be another prompt.
 
+        Returns:
+            How it has stopped. If a turn before this prompt's own stops for answers, that is the stop reason
+            "interrupt" of its questions; the prompt waits behind them.
+
         Raises:
             AnswerRefused: Refused, with a code; nothing has changed.
             AgentRunError: The turn failed.

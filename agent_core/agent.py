@@ -35,12 +35,12 @@ class Agent:
     Args:
         model: What answers: a `Model`, a name such as "openai:gpt-5" or "bedrock:<id>", a function that
             returns one (called once, where the model is used), or a model of Strands.
-        messages: A conversation to start from.
+        messages: A conversation to start from; on a worker, each session does.
         tools: Functions decorated with `@tool`, tools and modules of Strands, or lists of these.
         system_prompt: What the model is told first.
         hooks: Providers (objects with `register_hooks`) or plain callbacks with an annotated event.
         interventions: Handlers, in the order in which they are asked.
-        state: Initial `agent.state`; JSON.
+        state: Initial `agent.state`; JSON. On a worker, that of each session.
         name: The agent's name.
         conversation_manager: What goes when the conversation gets too long for the model; nothing does if None.
         callback_handler: Accepted for Strands' sake; there is no console output to switch off.
@@ -155,8 +155,17 @@ class Agent:
         """Set while a cancellation is wanted. To be read only; `cancel()` sets it."""
         return self.cancellation.signal
 
-    def load(self, messages: Sequence[Message], state: JsonObject, handlers: JsonObject) -> None:
-        """Take over a session: its conversation, state, and what hooks and handlers remember."""
+    def load(
+        self, messages: Sequence[Message], state: JsonObject, handlers: JsonObject, *, fresh: bool = False
+    ) -> None:
+        """Take over a session: its conversation, state, and what hooks and handlers remember.
+
+        A fresh one starts from this agent's own messages and state: they come before the given ones.
+        """
+        if fresh:
+            own = self.messages
+            messages = messages if list(messages[: len(own)]) == own else [*own, *messages]
+            state = {**self.state.get(), **state}
         self.messages[:] = messages
         self.state = AgentState(state)
         self._memory.restore(handlers)

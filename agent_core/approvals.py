@@ -140,6 +140,11 @@ class Ledger:
             return False
         return self._now() - datetime.fromisoformat(question.answer.at) > self._approval_ttl
 
+    def lapse_of(self, index: int) -> datetime | None:
+        """When the first of the answers lapses that let a call run; None if it needed none."""
+        given = [question.answer for question in [*self.of(index), *self.of(None)] if question.status == "answered"]
+        return min((datetime.fromisoformat(a.at) + self._approval_ttl for a in given if a and a.at), default=None)
+
     def settle(self, index: int | None) -> list[Question]:
         """Take every question about a call off the table, because the call has its result.
 

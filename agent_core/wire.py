@@ -22,6 +22,8 @@ MODEL_ACTIVITY = "countersign.call_model"
 STEP_ACTIVITY = "countersign.run_step"
 READ_CYCLE_ACTIVITY = "countersign.read_cycle"
 SEARCH_ATTRIBUTES_ACTIVITY = "countersign.search_attributes"
+OUR_ACTIVITIES = "countersign."
+"""How the types of these begin; the type of a tool's activity is the tool's name."""
 
 RESPOND_SIGNAL = "respond"
 PROMPT_SIGNAL = "prompt"
@@ -214,6 +216,9 @@ class CycleInput(Wire):
     limits: Limits = Field(default_factory=Limits)
     progress: TurnProgress = Field(default_factory=TurnProgress)
     model_calls: int = Field(default=0, description="model calls of the session so far")
+    fresh: bool = Field(
+        default=False, description="no cycle has left anything yet: the agent's own messages and state come first"
+    )
     handover_after_s: float = 2.0
     default_deadline_s: float = DEADLINE_S
     approval_ttl_s: float = 86_400.0
@@ -263,6 +268,7 @@ class CycleOutcome(Wire):
     invocation_state: JsonObject = Field(default_factory=dict)
     progress: TurnProgress = Field(default_factory=TurnProgress)
     model_calls: int = 0
+    fresh: bool = Field(default=False, description="as the cycle got it, if the agent could not be built")
     resume: list[Message] | None = Field(default=None, description="AfterInvocationEvent.resume: prompt to go on with")
     structured_output: JsonObject | None = Field(default=None, description="what the turn has led to; it ends the turn")
     error: ErrorInfo | None = None
@@ -324,6 +330,7 @@ class ToolCall(Wire):
     agent_state: JsonObject = Field(default_factory=dict)
     invocation_state: JsonObject = Field(default_factory=dict)
     answers: dict[str, GivenAnswer] = Field(default_factory=dict, description="by interrupt name")
+    not_after: str | None = Field(default=None, description="ISO time after which its approval has lapsed")
 
 
 class ToolAsk(Wire):
@@ -342,9 +349,10 @@ class ToolOutcome(Wire):
     unknown        a person must say what now: it may have run and nobody knows, or (`not_run`) nobody has
                    run it; `detail` says what is known
     never_started  it surely did not run; `detail` says why
+    lapsed         it surely did not run: no worker had begun with it when its approval lapsed
     """
 
-    kind: Literal["result", "interrupt", "unknown", "never_started"]
+    kind: Literal["result", "interrupt", "unknown", "never_started", "lapsed"]
     result: ToolResult | None = None
     error: ErrorInfo | None = None
     ask: ToolAsk | None = None

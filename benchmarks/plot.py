@@ -1,5 +1,6 @@
 """Draws the figures of a run: one panel for each question, against the size or as bars."""
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 from benchmarks.questions import Medians, Question, Sample, medians
 
 COLOURS = {"countersign": "#2a6f97", "floor": "#8d99ae", "peer": "#d1495b"}
+IN_A_ROW = 3
 SECOND = {"handover_after=0": "#61a5c2", "countersign, signal": "#61a5c2"}
 
 
@@ -19,10 +21,14 @@ def draw(found: Mapping[Question, Sequence[Sample]], path: Path) -> None:
     """
     from matplotlib.figure import Figure  # noqa: PLC0415  # an extra; needed for --plot alone
 
-    figure = Figure(figsize=(4.2 * len(found), 3.6), layout="constrained")
-    panels: Any = figure.subplots(1, len(found), squeeze=False)
-    for axes, (question, samples) in zip(panels[0], found.items(), strict=True):
+    columns = min(len(found), IN_A_ROW)
+    rows = math.ceil(len(found) / columns)
+    figure = Figure(figsize=(4.2 * columns, 3.6 * rows), layout="constrained")
+    panels: list[Any] = list(figure.subplots(rows, columns, squeeze=False).flat)
+    for axes, (question, samples) in zip(panels, found.items(), strict=False):
         _panel(axes, question, medians(samples))
+    for axes in panels[len(found) :]:
+        axes.remove()
     figure.savefig(path, dpi=120)
 
 
@@ -41,7 +47,7 @@ def _panel(axes: Any, question: Question, found: Sequence[Medians]) -> None:
         if len(sizes) > 1:
             axes.errorbar([one.size for one in own], values, around, label=way, color=colour, marker="o", capsize=3)
         else:
-            axes.bar([way], values, yerr=around, color=colour, capsize=3)
+            axes.bar([way.replace("_after", "\n_after")], values, yerr=around, color=colour, capsize=3)
     axes.set_title(question.title, fontsize=9, wrap=True)
     axes.set_ylabel(column.title)
     axes.set_ylim(bottom=0)

@@ -9,6 +9,7 @@ from temporalio.client import Client
 from temporalio.common import VersioningBehavior
 from temporalio.worker import Worker
 
+from countersign.activities.mark import MarkKeeper
 from countersign.activities.registry import activities_for, tool_activities_for
 from countersign.activities.segments import Segments
 from countersign.serving.cold_queries import forget_after_cold_queries
@@ -53,7 +54,7 @@ def build_workers(client: Client, settings: WorkerSettings, shares: Sequence[Sha
                 workflows=[AgentSession, AgentCycle],
                 activities=activities_for(share.deployments, share.task_queue, segments),
                 workflow_runner=runner,
-                interceptors=[IntakeGuard()],
+                interceptors=[IntakeGuard(), MarkKeeper()],
                 max_concurrent_workflow_tasks=max(
                     LEAST_WORKFLOW_TASKS, settings.max_concurrent_workflow_tasks // len(shares)
                 ),
@@ -83,9 +84,8 @@ def crowded(settings: WorkerSettings, shares: Sequence[Share]) -> str | None:
 
 def _tool_worker(client: Client, settings: WorkerSettings, share: Share) -> Worker:
     """A worker that holds what its tools need and runs nothing else: no workflow ever reaches it."""
-    return Worker(
-        client, activities=tool_activities_for(share.deployments, share.task_queue), **_bounds(settings, share)
-    )
+    activities = tool_activities_for(share.deployments, share.task_queue)
+    return Worker(client, activities=activities, interceptors=[MarkKeeper()], **_bounds(settings, share))
 
 
 def _bounds(settings: WorkerSettings, share: Share) -> Any:

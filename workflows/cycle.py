@@ -183,6 +183,7 @@ def _following(given: CycleInput, outcome: CycleOutcome) -> CycleInput:
             "invocation_state": outcome.invocation_state,
             "progress": outcome.progress,
             "model_calls": outcome.model_calls,
+            "fresh": False,
         }
     )
 
@@ -210,5 +211,6 @@ def _failed(given: CycleInput, error: Exception) -> CycleOutcome:
         invocation_state=given.invocation_state,
         progress=given.progress,
         model_calls=given.model_calls,
+        fresh=given.fresh,
         error=ErrorInfo(type=type(error).__name__, message=str(error)),
     )

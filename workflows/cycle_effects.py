@@ -18,7 +18,6 @@ from countersign.agent_core.models import FIRST_RETRY_S, LONGEST_RETRY_S, MODEL_
 from countersign.agent_core.steps import StepInfo
 from countersign.agent_core.tools import Tool
 from countersign.agent_core.wire import (
-    INVOKING,
     MAX_ARGUMENTS_BYTES,
     MAX_TASK_BYTES,
     MAX_VALUE_BYTES,
@@ -129,6 +128,9 @@ class DurableEffects:
             if wave and weight + size > MAX_TASK_BYTES // 2:
                 await asyncio.gather(*wave)
                 wave, weight = [], 0
+            if self.stop_requested:  # while an earlier wave ran
+                await done(position, ToolOutcome(kind="never_started", detail="the turn was stopped"))
+                continue
             wave.append(one(position, call, size))
             weight += size
         await asyncio.gather(*wave)
@@ -205,7 +207,7 @@ def _failed_call(call: ToolCall, error: ActivityError, queue: str | None, wait: 
     if isinstance(cause, TimeoutError) and cause.type == TimeoutType.SCHEDULE_TO_START:
         # Once it has timed out, the server gives it to no worker any more. An attempt before it may have begun.
         waited = f"no worker of task queue {queue!r} took the call within {wait.total_seconds() if wait else 0:g} s"
-        begun = INVOKING in cause.last_heartbeat_details
+        begun = bool(cause.last_heartbeat_details)  # the mark, and perhaps more of the tool's own
         return ToolOutcome(kind="unknown", detail=waited, not_run=not begun)
     if isinstance(cause, ApplicationError) and cause.type == "NotFoundError":
         # Surely not started on a first attempt, but the attempt can't be seen from here.

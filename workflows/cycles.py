@@ -140,7 +140,9 @@ class Cycles:
         """Read what a failed cycle had finished, and go on from there."""
         if self._child is None:
             # It never started. Whoever has its id may be the cycle of an earlier session: not ours to read.
-            self._session.recover(Recovery(reason=reason), given, workflow.now())
+            # If the session was cancelled while it waited for the start, nobody has told it how that went.
+            lost = workflow.cancellation_reason() is not None
+            self._session.recover(Recovery(reason=reason, lost=lost), given, workflow.now())
             return
         try:
             recovery: Recovery = await workflow.execute_activity(

@@ -14,6 +14,9 @@ from countersign.workflows.intake import Signals
 ROOM_PATCH = "prompts-have-a-bound"
 """Since 2026-11-30. Before it, a session took any number of prompts."""
 
+ONLY_PATCH = "one-turn-takes-one-prompt"
+"""Since 2026-11-30. Before it, a session of one turn took prompts that came before it had begun."""
+
 CHOICE_PATCH = "an-outcome-is-one-of-three"
 """Since 2026-11-30. Before it, any answer to an unknown outcome that was no other one counted as "skip"."""
 
@@ -75,6 +78,7 @@ class Inbox:
         self._session.answer(value, workflow.now(), "signal")
 
     def _prompt(self, value: Any) -> None:
+        _since(ONLY_PATCH, self._session.check_only)
         _since(ROOM_PATCH, self._session.check_room)
         self._session.prompt(_content(value), workflow.now())
 

@@ -27,6 +27,10 @@ _APPROVERS = SearchAttributeKey.for_keyword_list(SEARCH_APPROVERS)
 _DEADLINE = SearchAttributeKey.for_datetime(SEARCH_DEADLINE)
 
 
+CARDS_PATCH = "questions-that-are-gone-leave-the-memo"
+"""Since 2026-11-30. Before it, questions that were answered while a session learned of its search attributes stayed in
+its memo for good."""
+
 LEARNING_RETRY = RetryPolicy(initial_interval=timedelta(seconds=1), maximum_interval=timedelta(minutes=1))
 """For want of a free worker in its first seconds, no session that waits for days should go without them."""
 
@@ -43,6 +47,7 @@ class Publisher:
         self.metering = Metering(session)
         self._existing: frozenset[str] = frozenset()
         self._shown: tuple[Any, ...] = ()
+        self._carded: tuple[str, ...] = ()
 
     async def learn(self) -> None:
         """Ask which search attributes exist, and show the session: an unknown one would fail its tasks for ever."""
@@ -90,7 +95,9 @@ class Publisher:
         changes = [change for change in self._attributes(word, len(ids)) if change.key.name in self._existing]
         if changes:
             workflow.upsert_search_attributes(changes)
-        if ids != (asked_before or ()) or (asked_before is None and workflow.info().continued_run_id):
+        due = ids != (asked_before or ()) or (asked_before is None and workflow.info().continued_run_id)
+        if due or (ids != self._carded and workflow.patched(CARDS_PATCH)):
+            self._carded = ids
             workflow.upsert_memo({MEMO_QUESTIONS: views.cards(self._session)})
 
     def describe(self) -> None:

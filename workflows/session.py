@@ -43,6 +43,9 @@ from countersign.workflows.updates import Updates
 LEARN_PATCH = "search-attributes-beside-the-work"
 """Since 2026-11-30. Before it, a session waited for a local activity that told which search attributes there are."""
 
+SHED_PATCH = "what-stands-twice-is-shed"
+"""Since 2026-11-30. Before it, a session of a large state, or of many answers, stayed in its run for good."""
+
 LEARNING_ENDS = timedelta(seconds=10)
 """How long a run that could end waits for what it asks about search attributes."""
 
@@ -117,7 +120,7 @@ class AgentSession:
         while True:
             # Between two cycles, too: a turn of many cycles must not outgrow its history. Never before this run
             # has done something, so that runs can't follow each other without end.
-            if progressed and self._should_continue_as_new() and not self._session.done:
+            if progressed and not self._session.done and self._should_continue_as_new():
                 await self._continue_as_new()
             progressed = True
             self._session.expire(workflow.now())
@@ -173,7 +176,10 @@ class AgentSession:
         limit = options.continue_after_events or HISTORY_EVENTS
         due = info.is_continue_as_new_suggested() or info.get_current_history_length() >= limit
         # What is too large to be handed on stays where it is: the attempt would fail for ever.
-        return due and self._session.state.shed(MAX_ARGUMENTS_BYTES)
+        state = self._session.state
+        return due and (
+            state.shed(MAX_ARGUMENTS_BYTES) or (workflow.patched(SHED_PATCH) and state.shed_more(MAX_ARGUMENTS_BYTES))
+        )
 
     async def _continue_as_new(self) -> None:
         """Start a new run with everything that this one holds; waiting invokes are told to ask there."""

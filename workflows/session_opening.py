@@ -94,7 +94,7 @@ def _started(given: JsonObject, info: workflow.Info, now: datetime) -> Session:
     if len(info.workflow_id.encode()) > SESSION_ID_BYTES:
         raise ValueError(f"the workflow id is {len(info.workflow_id.encode())} bytes long; at most {SESSION_ID_BYTES}")
     state = SessionState(
-        session_id=info.workflow_id, run=info.run_id, agent=agent, options=options, since=timestamp(now)
+        session_id=info.workflow_id, run=info.run_id, agent=agent, options=options, since=timestamp(now), fresh=True
     )
     session = Session(state)
     if options.lifetime == "turn" or given.get("prompt") is not None:

@@ -6,10 +6,12 @@ from typing import Any
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
+from countersign.agent_core.answers import parse_answers
 from countersign.agent_core.errors import AnswerRefused, reason_of
 from countersign.agent_core.json_values import JsonObject, check_json, digest
 from countersign.agent_core.session import Session
 from countersign.agent_core.session.state import RememberedUpdate
+from countersign.agent_core.wire import AcceptedAnswer, SessionResult
 from countersign.workflows.intake import decoded
 
 WAITING_INVOKES = 5
@@ -76,6 +78,7 @@ class Updates:
             self._session.check_choices(content)
         elif kind == "prompt":
             self._session.check_prompt(content)
+            self._session.check_only()
             self._session.check_room()
         elif not isinstance(content, int) or content > self._session.last_turn:
             raise AnswerRefused("malformed", f"turn must be the number of a turn, not {content!r:.100}")
@@ -84,7 +87,10 @@ class Updates:
         """Take answers."""
         known = self._remembered(value)
         if known is not None:  # what is open is not remembered with each answer: hundreds may be
-            return {**known, "open": [question.id for question in self._session.open_questions()]}
+            known = {**known, "open": [question.id for question in self._session.open_questions()]}
+            if known.get("accepted") == []:  # shed
+                known["accepted"] = _recorded(value)
+            return known
         try:
             receipt = self._session.answer(value, workflow.now(), "update").model_dump(mode="json")
         except AnswerRefused as refusal:
@@ -117,19 +123,26 @@ class Updates:
             self._waiting -= 1
         if not self._stopped(turn):
             return {MOVED: True, "turn": turn}
-        result = self._session.result()
-        if self._session.state.turn < turn:  # a stop has taken the prompt away
-            result = result.model_copy(update={"stop_reason": "cancelled", "message": None, "turn": turn})
-        told: JsonObject = result.model_dump(mode="json")
+        told: JsonObject = self._result_of(turn).model_dump(mode="json")
         self._remember(value, told)
         return told
+
+    def _result_of(self, turn: int) -> SessionResult:
+        """How the loop has stopped, for who waits for this turn."""
+        result = self._session.result()
+        if self._session.state.turn >= turn:
+            return result
+        if self._session.last_turn >= turn:  # it is still to come: a turn before it waits for answers
+            return result.model_copy(update={"turn": turn})
+        # A stop has taken the prompt away.
+        return result.model_copy(update={"stop_reason": "cancelled", "message": None, "turn": turn})
 
     def _stopped(self, turn: int) -> bool:
         """True once the loop has stopped in this turn, or a later one."""
         state = self._session.state
         if state.turn > turn or state.status == "closed":
             return True
-        return not self._session.busy  # also in an earlier turn: a stop has cleared the prompt
+        return not self._session.busy  # also in an earlier turn: it waits for answers, or a stop has cleared the prompt
 
     def _known(self, value: Any) -> bool:
         return self._remembered(value) is not None
@@ -164,6 +177,13 @@ def _invocation(value: Any) -> tuple[str, Any]:
     blocks = value if isinstance(value, list) else [value]
     answers = any(isinstance(block, dict) and "interruptResponse" in block for block in blocks)
     return ("responses" if answers else "prompt"), value
+
+
+def _recorded(value: Any) -> list[JsonObject]:
+    """What a receipt says of answers that came before, if no more is known of them."""
+    answers = parse_answers(value)
+    lines = [AcceptedAnswer(id=answer.interrupt_id, name="", status="already_recorded") for answer in answers]
+    return [line.model_dump(mode="json") for line in lines]
 
 
 def _refusal(refusal: AnswerRefused) -> ApplicationError:

@@ -147,6 +147,12 @@ class Calls:
         if outcome.kind == "never_started":
             self._batch.finish(index, error_result(use_id, f"Not run: {outcome.detail}"))
             return False
+        if outcome.kind == "lapsed":
+            runs: list[Run] = []
+            await self._decide(index, runs)  # asks the question once more
+            if runs:
+                self._batch.finish(index, error_result(use_id, f"Not run: {outcome.detail}"))
+            return False
         return await self._take_result(index, run.tool_use, run.tool, outcome)
 
     async def _take_result(self, index: int, use: ToolUse, tool: Tool | None, outcome: ToolOutcome) -> bool:

@@ -19,11 +19,12 @@ _COMPLETE = frozenset({"tool_use", "end_turn", "stop_sequence"})
 """Reasons to stop after which the calls of a message are whole. After any other one their input may be cut."""
 
 
-async def call_model(context: CycleContext) -> ModelStopResponse:
+async def call_model(context: CycleContext) -> ModelStopResponse | None:
     """Call the model, as often as hooks ask for, and add its message to the conversation.
 
     Returns:
-        The message and why the model stopped; "tool_use" only if it asks for tools.
+        The message and why the model stopped; "tool_use" only if it asks for tools. None if a hook discarded the
+        message, and a limit or a stop lets no other call follow.
 
     Raises:
         CallbackError: If a hook or handler fails.
@@ -33,6 +34,8 @@ async def call_model(context: CycleContext) -> ModelStopResponse:
         response = await _attempt(context)
         if response is not None:
             break
+        if context.limit_reached is not None or context.effects.stop_requested:
+            return None
     else:
         text = f"hooks asked for a retry of one model call {ATTEMPT_LIMIT} times; let the hook give up after some tries"
         raise CallbackError("AfterModelCallEvent", RetryLimitError(text))

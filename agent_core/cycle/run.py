@@ -90,7 +90,7 @@ class _Cycle:
         effects: Effects,
         output: OutputTool | None,
     ) -> None:
-        agent.load(messages, given.agent_state, given.handlers)
+        agent.load(messages, given.agent_state, given.handlers, fresh=given.fresh)
         runner = CallbackRunner(agent, effects, given.progress.guides)
         self._context = CycleContext(
             agent, given, effects, runner, given.progress.model_copy(deep=True),
@@ -164,7 +164,8 @@ class _Cycle:
                 return await self._say_and_end("cancelled", STOPPED_TEXT)
             await self._managing.before_model_call()
             try:
-                return await call_model(self._context)
+                if (response := await call_model(self._context)) is not None:
+                    return response
             except ContextWindowOverflowException as error:
                 await self._managing.after_overflow(error)
 

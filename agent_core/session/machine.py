@@ -39,9 +39,7 @@ class Session(Turns):
         self._check_open()
         blocks = check_prompt(content)
         if self.state.options.lifetime == "turn" and self.state.turn > 0:
-            raise AnswerRefused(
-                "closed", f"session {self.state.session_id} has one turn only; start it with lifetime open"
-            )
+            raise self._one_turn_only()
         if self.state.pending is not None and self.state.status == "waiting":
             ids = ", ".join(question.id for question in self.open_questions())
             raise AnswerRefused("interrupted", f"the session waits for answers to {ids}; answer them, or stop the turn")
@@ -58,6 +56,19 @@ class Session(Turns):
             raise AnswerRefused(
                 "too_many_waiting", f"{len(waiting)} prompts wait already; send the next one when a turn is over"
             )
+
+    def check_only(self) -> None:
+        """Refuse a prompt behind the one that a session of one turn has not begun with yet.
+
+        Raises:
+            AnswerRefused: If there is such a one.
+        """
+        if self.state.options.lifetime == "turn" and self.state.prompts:
+            raise self._one_turn_only()
+
+    def _one_turn_only(self) -> AnswerRefused:
+        text = f"session {self.state.session_id} has one turn only; start it with lifetime open"
+        return AnswerRefused("closed", text)
 
     def answer(self, raw: Any, now: datetime, channel: str) -> AnswerReceipt:
         """Take answers, all of them or none.

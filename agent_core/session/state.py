@@ -52,6 +52,12 @@ class RememberedUpdate(Wire):
             return self
         return RememberedUpdate(digest=self.digest, result={"moved": True, "turn": self.result.get("turn", 0)})
 
+    def unlisted(self) -> "RememberedUpdate":
+        """The same without which answers were accepted: whoever sends them again says which."""
+        if not isinstance(self.result, dict) or "accepted" not in self.result:
+            return self
+        return RememberedUpdate(digest=self.digest, result={**self.result, "accepted": []})
+
 
 class SessionState(Wire):
     """A session. `pending` is set exactly while a model's message has calls without a result."""
@@ -79,6 +85,7 @@ class SessionState(Wire):
     resume_due: bool = Field(
         default=False, description="an answer, an expiry or a recovery is not yet handed to a cycle"
     )
+    fresh: bool = Field(default=False, description="it starts from what its agent has, and no cycle has left that yet")
     after_reset: bool = Field(default=False, description="its workflow was reset: it may repeat what it did")
     failures: int = Field(default=0, description="cycles that failed as workflows, in a row")
     stopping: bool = False
@@ -150,10 +157,33 @@ class SessionState(Wire):
         Returns:
             True if it fits.
         """
+        short = {key: known.shortened() for key, known in self.updates.items()}
+        return self._shed(limit_bytes, short)
+
+    def shed_more(self, limit_bytes: int) -> bool:
+        """The same, and what stands elsewhere too goes first: no session should outgrow its history for that.
+
+        Args:
+            limit_bytes: As for `shed`.
+
+        Returns:
+            True if it fits.
+        """
+        last, invocation_state = self.last, self.invocation_state
+        if last is not None:  # `Turns.result` has these from where they stand
+            self.last = last.model_copy(update={"state": {}, "interrupts": []})
+        if self.pending is None and not self.go_on and not any(prompt.resumes for prompt in self.prompts):
+            self.invocation_state = {}  # the next turn begins with that of the options
+        short = {key: known.shortened().unlisted() for key, known in self.updates.items()}
+        fits = self._shed(limit_bytes, short)
+        if not fits:
+            self.last, self.invocation_state = last, invocation_state
+        return fits
+
+    def _shed(self, limit_bytes: int, short: dict[str, RememberedUpdate]) -> bool:
         surplus = self._bytes() - limit_bytes
         if surplus <= 0:
             return True
-        short = {key: known.shortened() for key, known in self.updates.items()}
         if self.model_copy(update={"updates": short, "audit": []})._bytes() > limit_bytes:
             return False  # it would not help: nothing is given away
         for key, known in short.items():

@@ -92,6 +92,7 @@ class Turns:
             session_id=state.session_id,
             session_run=state.run,
             after_reset=state.after_reset,
+            fresh=state.fresh,
             cycle=state.cycle + 1,
             opens=opens,
             agent_state=state.agent_state,
@@ -118,7 +119,7 @@ class Turns:
         state.cycle = max(state.cycle + 1, outcome.last_cycle)
         if not outcome.as_before:
             state.agent_state, state.handlers = outcome.agent_state, outcome.handlers
-            state.invocation_state = outcome.invocation_state
+            state.invocation_state, state.fresh = outcome.invocation_state, outcome.fresh
         state.progress, state.model_calls, state.failures = outcome.progress, outcome.model_calls, 0
         for entry in outcome.audit:
             state.note(entry)
@@ -277,7 +278,7 @@ class Turns:
     def result(self) -> SessionResult:
         """How the loop stopped last."""
         last = self.state.last or self._result("not_started", None, None)
-        return last.model_copy(update={"interrupts": self.open_questions()})
+        return last.model_copy(update={"interrupts": self.open_questions(), "state": self.state.agent_state})
 
     def _result(self, stop_reason: str, message: Message | None, error: ErrorInfo | None) -> SessionResult:
         state = self.state

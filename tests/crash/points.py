@@ -20,7 +20,7 @@ from typing import Any
 from temporalio import activity
 from temporalio.bridge.worker import Worker as Bridge
 
-from countersign.activities import tool as tool_room
+from countersign.activities import mark as mark_room
 
 POINTS = """\
     activation handled W   decided, and not sent
@@ -143,10 +143,10 @@ def _watch_activities() -> None:
 
 
 def _watch_marks() -> None:
-    mark = tool_room._mark
+    leave_mark = mark_room.leave_mark
 
     async def marked() -> None:
-        await mark()
+        await leave_mark()
         hit("activity marked", activity.info().activity_type)
 
-    tool_room._mark = marked
+    mark_room.leave_mark = marked

@@ -7,8 +7,9 @@ import pytest
 from temporalio.api.common.v1 import Payload, Payloads, WorkflowExecution
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.workflowservice.v1 import SignalWorkflowExecutionRequest
-from temporalio.client import WorkflowFailureError, WorkflowUpdateFailedError
-from temporalio.exceptions import WorkflowAlreadyStartedError
+from temporalio.client import WithStartWorkflowOperation, WorkflowFailureError, WorkflowUpdateFailedError
+from temporalio.common import WorkflowIDConflictPolicy
+from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
 from tests.durable.test_waiting import questions
 
 from countersign.agent_core.errors import AnswerRefused
@@ -147,6 +148,26 @@ async def test_a_bad_start_fails_clearly(lab, client):
         await client.start_workflow(
             "AgentSession", {"agent": "free", "prompt": "x"}, id="twice", task_queue=worker.queue
         )
+
+
+async def test_a_session_of_one_turn_takes_no_second_prompt_before_it_has_begun(lab, client):
+    """By signal or `invoke`: its result is that of the prompt which it was started with, and nothing else runs."""
+    worker = lab.worker()
+    argument = {"protocol": 1, "agent": "free", "prompt": f"effects={lab.effects_file} effect:a"}
+    another = f"effects={lab.effects_file} effect:b"
+    signalled = await client.start_workflow(
+        "AgentSession", argument, id="one-turn", task_queue=worker.queue,
+        start_signal="prompt", start_signal_args=[another],
+    )  # fmt: skip
+    invoked = WithStartWorkflowOperation(
+        "AgentSession", argument, id="one-turn-invoked", task_queue=worker.queue,
+        id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
+    )  # fmt: skip
+    with pytest.raises(WorkflowUpdateFailedError) as refused:
+        await client.execute_update_with_start_workflow("invoke", another, start_workflow_operation=invoked)
+    assert isinstance(refused.value.cause, ApplicationError) and refused.value.cause.type == "closed"
+    results = [await handle.result() for handle in (signalled, await invoked.workflow_handle())]
+    assert ([result["turn"] for result in results], lab.effects()) == ([1, 1], ["a", "a"])
 
 
 async def test_a_cycle_runs_only_under_a_session(lab, client):

@@ -1,6 +1,9 @@
-"""A hook that goes on with a prompt of its own (`AfterInvocationEvent.resume`), on a worker."""
+"""Which turn an `invoke` waits for: a hook goes on (`AfterInvocationEvent.resume`), or a turn before it asks."""
 
 import asyncio
+
+from tests.durable.test_tool_crashes import until_effects
+from tests.durable.test_waiting import questions
 
 AGENTS = '''
 from countersign import Agent, ScriptedModel, durable
@@ -31,3 +34,19 @@ async def test_a_hook_that_goes_on_stays_in_the_turn(lab):
     assert second.message["content"][0]["text"] == "two again"
     once = await lab.start(worker, "thorough", "only")
     assert (await once.result()).message["content"][0]["text"] == "only again"
+
+
+async def test_an_invoke_behind_a_turn_that_asks_says_what_is_asked(lab, client):
+    """Nothing of it is cancelled: its prompt runs once the questions are answered, and its turn can be waited for."""
+    log = lab.effects_file
+    session = await lab.start(lab.worker(), "free", f"effects={log} slow:a:2 asks_twice:b", lifetime="open")
+    await until_effects(lab, "a-began")
+    behind = await session.invoke(f"effects={log} effect:c")
+    assert (behind.stop_reason, behind.turn, len(behind.interrupts)) == ("interrupt", 2, 1)
+    await session.answer((behind.interrupts[0].id, "one"))
+    [second] = await questions(session, 1)
+    await session.answer((second.id, "two"))
+    own = await client.get_workflow_handle(session.id).execute_update("invoke", {"turn": behind.turn})
+    assert (own["stop_reason"], own["turn"]) == ("end_turn", 2)
+    assert lab.effects().count("c") == 1
+    await session.close()

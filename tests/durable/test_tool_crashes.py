@@ -135,3 +135,47 @@ async def test_a_tool_activity_refuses_what_was_not_signed(lab, client):
 
     outcome = await ActivityEnvironment().run(run, call)
     assert (outcome.kind, lab.effects()) == ("never_started", [])
+
+
+BEATS = '''
+import asyncio
+
+from temporalio import activity
+
+from countersign import Agent, ScriptedModel, durable, tool
+from countersign.models import calls
+
+
+@tool
+async def copies(log: str, details: list[str]) -> str:
+    """Copy, and tell how far it is as Temporal's long activities do."""
+    with open(log, "a") as file:
+        file.write("began\\n")
+    activity.heartbeat(*details)
+    await asyncio.sleep(60)
+    return "copied"
+
+
+def script(scene):
+    log, *details = scene.prompt.split()
+    return calls(("copies", {"log": log, "details": details})) if len(scene.turn) == 1 else "done"
+
+
+@durable("copier")
+def copier() -> Agent:
+    return Agent(ScriptedModel(script), tools=[copies])
+'''
+
+
+@pytest.mark.parametrize("details", ["", "3-of-30"])
+async def test_a_tool_that_heartbeats_by_itself_is_not_run_twice(lab, details):
+    """Its own heartbeat, with details of its own or none, does not take the mark away that it has begun."""
+    lab.package("beats", agents=BEATS)
+    worker = lab.worker("beats.agents")
+    session = await lab.start(worker, "copier", f"{lab.effects_file} {details}")
+    await until_effects(lab, "began")
+    await asyncio.sleep(1)  # the SDK sends it in a thread of its own, and tells nobody when
+    worker.restart()
+    [question] = await questions(session, 1)
+    assert question.name == "unknown-outcome"
+    assert lab.effects() == ["began"]

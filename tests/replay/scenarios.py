@@ -42,6 +42,16 @@ async def _signalled(client: AgentClient, session_id: str) -> None:
     await session.result()
 
 
+async def _prompted_twice(client: AgentClient, session_id: str) -> None:
+    """A session of one turn, and a second prompt that comes before its first task."""
+    argument = {"protocol": 1, "agent": "free", "prompt": "note:a"}
+    await client.temporal.start_workflow(
+        "AgentSession", argument, id=session_id, task_queue=client.task_queue,
+        start_signal="prompt", start_signal_args=["note:b"],
+    )  # fmt: skip
+    await client.session(session_id).result()
+
+
 async def _open(client: AgentClient, session_id: str) -> None:
     """An open session: a prompt, another one by `invoke`, an answer by `invoke`, and `close`."""
     session = await client.start("per-call", "note:a", session_id=session_id, lifetime="open")
@@ -158,6 +168,7 @@ SCENARIOS: dict[str, Scenario] = {
     "loop": _turn("loop", "5"),
     "loop-one-each": _turn("loop", "3", handover_after=timedelta(0)),
     "signalled": _signalled,
+    "prompted-twice": _prompted_twice,
     "open": _open,
     "expired": _expired,
     "stopped": _stopped,

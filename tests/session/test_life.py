@@ -95,3 +95,39 @@ async def test_questions_stay_answerable_beside_a_busy_start(lab):
 def test_more_cycle_numbers_are_skipped_than_one_workflow_uses():
     """A cycle whose history can't be read may have used up to that many numbers."""
     assert LOST_CYCLES > HANDOVER_CYCLES
+
+
+HOARDER = '''
+from countersign import Agent, ScriptedModel, durable
+from countersign.hooks import AfterInvocationEvent
+
+
+def hoard(event: AfterInvocationEvent) -> None:
+    event.agent.state.set("notes", "x" * 950_000)
+
+
+@durable("hoarder")
+def hoarder() -> Agent:
+    """Keeps a lot in its state."""
+    return Agent(ScriptedModel(lambda scene: scene.prompt), hooks=[hoard])
+'''
+
+
+async def test_a_session_of_a_large_state_is_continued_as_new(lab):
+    """No history grows without end because the state stands in the last result, too; the result has it all the same."""
+    lab.package("hoarder", agents=HOARDER)
+    worker = lab.worker("hoarder.agents")
+    session = await lab.start(worker, "hoarder", "one", lifetime="open", continue_after_events=8)
+    async with asyncio.timeout(30):
+        while True:
+            begun = (await lab.history_of(session.id)).events[0].workflow_execution_started_event_attributes
+            if begun.continued_execution_run_id:
+                break
+            await asyncio.sleep(0.2)
+    status = await session.status()
+    assert (status["status"], status["turn"], status["stop_reason"]) == ("idle", 1, "end_turn")
+    worker.restart()
+    result = await session.invoke("two")
+    assert (result.turn, len(result.state["notes"])) == (2, 950_000)
+    await session.close()
+    assert len((await session.result()).state["notes"]) == 950_000

@@ -122,6 +122,45 @@ def test_what_can_not_fit_says_so():
     assert state.model_dump_json() == before  # in vain, nothing is given away
 
 
+def test_what_stands_twice_is_shed_before_a_session_outgrows_its_run():
+    """A large agent.state does not keep a session in its run; its result has it all the same."""
+    session = waiting(1)
+    session.state.agent_state = {"notes": "x" * 950_000}
+    session.stop(NOW)
+    before = session.result()
+    assert not session.state.shed(1_900_000)
+    assert session.state.shed_more(1_900_000)
+    assert json_size(session.state.model_dump(mode="json")) < 1_000_000
+    assert session.result() == before
+
+
+def test_a_large_invocation_state_stands_once():
+    """That of a turn which has ended goes; the next one begins with what the session was started with."""
+    session = waiting(1)
+    given = {"file": "x" * 950_000}
+    session.state.options.invocation_state, session.state.invocation_state = given, {**given, "request_state": {}}
+    assert not session.state.shed_more(1_900_000)  # the turn goes on with it
+    assert session.state.invocation_state["file"] == given["file"]
+    session.stop(NOW)
+    assert session.state.shed_more(1_900_000)
+    session.prompt("next", NOW)
+    assert session.next_cycle(NOW).invocation_state == given
+
+
+def test_receipts_of_many_answers_are_shed():
+    """The updates stay known, so that none counts as new."""
+    state = SessionState(session_id="s", agent="a")
+    name = "countersign:human-in-the-loop"
+    accepted = [{"id": f"int-1-{n}-0123456789abcdef", "name": name, "status": "accepted"} for n in range(20)]
+    for n in range(1_000):
+        state.remember(f"u{n}", RememberedUpdate(digest=f"d{n}", result={"accepted": accepted, "open": []}))
+    assert not state.shed(1_900_000)
+    assert state.shed_more(1_900_000)
+    assert [known.digest for known in state.updates.values()] == [f"d{n}" for n in range(1_000)]
+    assert state.updates["u0"].result == {"accepted": [], "open": []}
+    assert state.updates["u999"].result == {"accepted": accepted, "open": []}
+
+
 def test_few_updates_are_remembered_whole():
     """A session of many turns does not hold the result of each of them."""
     state = SessionState(session_id="s", agent="a")

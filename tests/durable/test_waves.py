@@ -1,0 +1,84 @@
+"""Calls that wait to begin: for a worker until their approval lapses, for the calls before them until a stop."""
+
+import asyncio
+import uuid
+
+from tests.durable.test_tool_crashes import until_effects
+from tests.durable.test_waiting import history, questions
+
+AGENTS = '''
+import asyncio
+
+from countersign import Agent, ScriptedModel, durable, tool
+from countersign.hooks import BeforeToolCallEvent
+from countersign.models import calls
+from countersign.vended_interventions.hitl import HumanInTheLoop
+
+
+def trace(log, label):
+    with open(log, "a") as file:
+        file.write(label + "\\n")
+
+
+@tool(queue={queue!r})
+def pay(log: str) -> str:
+    """Pay."""
+    trace(log, "paid")
+    return "paid"
+
+
+@tool
+async def carry(log: str, label: str, load: str) -> str:
+    """Take a while; a call of it is so large that only two go out together."""
+    trace(log, label)
+    await asyncio.sleep(2)
+    return "carried"
+
+
+@durable("payer")
+def payer() -> Agent:
+    script = lambda scene: calls(("pay", {{"log": scene.prompt}})) if len(scene.turn) == 1 else "done"
+    return Agent(ScriptedModel(script), tools=[pay], interventions=[HumanInTheLoop()])
+
+
+def load(event: BeforeToolCallEvent) -> None:
+    event.tool_use["input"]["load"] = "x" * 700_000
+
+
+@durable("carrier")
+def carrier() -> Agent:
+    script = lambda scene: calls(*[("carry", {{"log": scene.prompt, "label": label, "load": ""}}) for label in "abc"])
+    return Agent(ScriptedModel(script), tools=[carry], hooks=[load])
+'''
+
+
+async def test_an_approval_that_lapses_while_its_call_waits_for_a_worker_is_asked_for_again(lab):
+    """By the server's clock; what was approved hours ago does not run because a worker comes back."""
+    queue = f"pay-{uuid.uuid4().hex[:8]}"
+    lab.package("waves", agents=AGENTS.format(queue=queue))
+    session = await lab.start(lab.worker("waves.agents"), "payer", str(lab.effects_file), approval_ttl_s=2)
+    [question] = await questions(session, 1)
+    await session.answer((question.id, "y"))
+    await asyncio.sleep(3)
+    lab.worker("waves.agents", queue, "--tools-only")
+    async with asyncio.timeout(30):
+        while not (again := [one for one in await session.interrupts() if one.id != question.id]):
+            await asyncio.sleep(0.1)
+    assert (again[0].name, lab.effects()) == (question.name, [])
+    assert "had not started in time" in str(again[0].fault)
+    await session.answer((again[0].id, "y"))
+    await session.result()
+    assert lab.effects() == ["paid"]
+
+
+async def test_a_stop_holds_back_the_calls_that_have_not_gone_out(lab):
+    """Large calls go out in waves; a stop lets finish what runs and begins nothing."""
+    lab.package("waves", agents=AGENTS.format(queue="none"))
+    session = await lab.start(lab.worker("waves.agents"), "carrier", str(lab.effects_file), lifetime="open")
+    await until_effects(lab, "a")
+    await session.stop()
+    async with asyncio.timeout(30):
+        while (await session.status())["status"] != "idle":
+            await asyncio.sleep(0.1)
+    assert "c" not in lab.effects()
+    assert "the turn was stopped" in str((await history(session))[-2])
