@@ -119,7 +119,7 @@ def _no_reply(update: Update, patience: timedelta, trouble: TemporalError | None
     if update.name == INVOKE_UPDATE:
         again = (
             f"and look what became of it: {command('show', update.session_id)}. Sent again it would run twice, "
-            f"unless it is sent with its update id, {update.update_id}"
+            f"unless it is sent with its update id, {update.update_id} (invoke(update_id=...), prompt --update-id)"
         )
     return (
         f"session {update.session_id!r} has not confirmed the {update.name} within "
