@@ -12,6 +12,7 @@ import sys
 import traceback
 from collections.abc import Mapping, Sequence
 from contextlib import AsyncExitStack
+from typing import NoReturn
 
 from pydantic import ValidationError
 from pydantic_settings import SettingsError
@@ -32,11 +33,12 @@ from countersign.serving.fleet_metrics import reporting
 from countersign.serving.health import Health, listening
 from countersign.serving.settings import WorkerSettings, faults
 from countersign.serving.shares import Share, shares_of
+from countersign.serving.stopping import stopped
 from countersign.serving.telemetry import Traces, runtime_for
 from countersign.workflows.metering import from_zero
 from countersign.workflows.sandbox import roots_of
 
-FAILED, USAGE_ERROR = 1, 2
+FAILED, USAGE_ERROR, TERMINATED = 1, 2, 143
 
 
 async def serve(settings: WorkerSettings, deployments: Mapping[str, AgentDeployment]) -> None:
@@ -82,7 +84,11 @@ async def serve(settings: WorkerSettings, deployments: Mapping[str, AgentDeploym
         await stop.wait()
         health.drain()
         _say(f"stopping; running tools get {settings.graceful_shutdown_s:g} s to finish")
-        await asyncio.gather(*(worker.shutdown() for worker in workers))  # side by side: they share the grace period
+        late = await stopped(workers, settings.graceful_shutdown_s)
+        if late is not None:
+            _say(f"left, although these go on after they were cancelled: {', '.join(late)}; what they did is unknown")
+            await traces.flush()
+            _leave(0)
 
 
 async def _register(client: Client) -> None:
@@ -139,6 +145,8 @@ def _say(text: str) -> None:
 
 def main() -> None:
     """Run the worker from the command line."""
+    # As the first process of a container it would not hear a signal that it has not asked for.
+    signal.signal(signal.SIGTERM, lambda *_: os._exit(TERMINATED))
     sys.path.insert(0, os.getcwd())
     try:
         settings = settings_from()
@@ -155,10 +163,16 @@ def main() -> None:
     except Exception:  # a fatal error of the worker, or a bug: said in full, and left like any other end
         traceback.print_exc()
         code = FAILED
+    _leave(code)
+
+
+def _leave(code: int) -> NoReturn:
+    """End the process without waiting for the interpreter.
+
+    Two reasons: a tool that outlived its grace period still runs and would keep the process alive (its call is an
+    unknown outcome already), and Temporal's client can abort the process while Python tears down.
+    """
     sys.stdout.flush()
-    # Two reasons not to wait for the interpreter: a sync tool that outlived its grace period still runs in
-    # a thread and would keep the process alive (its call is an unknown outcome already), and Temporal's
-    # client can abort the process while Python tears down.
     os._exit(code)
 
 

@@ -1,8 +1,10 @@
 """Reads what a failed cycle had finished, from its workflow's history. Safe to repeat."""
 
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
+from pydantic import ValidationError
 from temporalio import activity
 from temporalio.api.enums.v1 import EventType
 from temporalio.api.history.v1 import HistoryEvent
@@ -11,8 +13,11 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from countersign.activities.segments import Segments
 from countersign.agent_core.conversation import unpacked
-from countersign.agent_core.messages import Message
+from countersign.agent_core.json_values import json_size
+from countersign.agent_core.large_results import shorten
+from countersign.agent_core.messages import Message, ToolResult, tool_uses
 from countersign.agent_core.wire import (
+    MAX_VALUE_BYTES,
     MODEL_ACTIVITY,
     READ_CYCLE_ACTIVITY,
     ModelCall,
@@ -23,7 +28,13 @@ from countersign.agent_core.wire import (
     Recovery,
     ToolCall,
     ToolOutcome,
+    Wire,
 )
+
+RECOVERY_BYTES = 1_000_000
+"""What a failed cycle had done may weigh so much: the next cycle gets it beside the conversation."""
+
+Shape = TypeVar("Shape", bound=Wire)
 
 
 @dataclass
@@ -44,6 +55,41 @@ class _Cycles:
 
     def of(self, cycle: int) -> RecoveredCycle:
         return self.found.setdefault(cycle, RecoveredCycle(cycle=cycle))
+
+
+@dataclass
+class _Sent:
+    """The conversation that a model was sent.
+
+    Read from the end: what is wanted is hardly ever in storage, and an old piece that can't be read does not matter.
+    """
+
+    pieces: list[Piece]
+    segments: Segments
+    client: Client
+
+    async def _from_the_end(self) -> AsyncIterator[Message]:
+        for piece in reversed(self.pieces):
+            for message in reversed(await self.segments.messages([piece], lambda: self.client.data_converter)):
+                yield message
+
+    async def since_the_model_spoke(self) -> tuple[Message | None, list[Message]]:
+        """The last message of the assistant, and those after it: they hold the results of its calls."""
+        found: list[Message] = []
+        async for message in self._from_the_end():
+            if message["role"] == "assistant":
+                return message, found
+            found.insert(0, message)
+        return None, []
+
+    async def last(self, count: int) -> list[Message]:
+        """So many of the last messages."""
+        found: list[Message] = []
+        async for message in self._from_the_end():
+            if len(found) == count:
+                break
+            found.insert(0, message)
+        return found
 
 
 class HistoryActivities:
@@ -71,39 +117,76 @@ class HistoryActivities:
         cycles, segments = _Cycles(), Segments()
         for item in activities:
             if item.kind == MODEL_ACTIVITY:
-                asked = cycles.of(ModelCall.model_validate(item.argument).cycle)
-                asked.opened_with = await _since_the_model_spoke(item.pieces, segments, client)
-                # None if it was asked again and did not answer: a hook had discarded its earlier answer.
-                asked.response = ModelResponse.model_validate(item.result) if item.done else None
+                sent = _Sent(item.pieces, segments, client)
+                await _take_model_call(cycles, ModelCall.model_validate(item.argument), item, sent)
             elif not item.kind.startswith("countersign."):
                 call = ToolCall.model_validate(item.argument)
                 cycle = cycles.of(call.cycle)
                 cycle.calls = [known for known in cycle.calls if known.index != call.index]
                 cycle.calls.append(_recovered(call, item))
-        return Recovery(reason=reason, cycles=[cycles.found[number] for number in sorted(cycles.found)])
+                cycle.message = call.message or cycle.message
+        return _fitting(Recovery(reason=reason, cycles=[cycles.found[number] for number in sorted(cycles.found)]))
 
 
-async def _since_the_model_spoke(pieces: list[Piece], segments: Segments, client: Client) -> list[Message]:
-    """The messages after the last one of the assistant; they hold the results of its calls.
+def _fitting(recovery: Recovery) -> Recovery:
+    """The recovery as it can be sent, and handed on to the next cycle."""
+    surplus_bytes = json_size(recovery.model_dump(mode="json")) - RECOVERY_BYTES
+    if surplus_bytes <= 0:
+        return recovery
+    shorten(_results(recovery), surplus_bytes, "all else that its cycle had done when it failed")
+    if json_size(recovery.model_dump(mode="json")) <= MAX_VALUE_BYTES:
+        return recovery
+    return Recovery(reason=f"{recovery.reason}, and what it had done is too large to be read back", lost=True)
 
-    Read from the end: they are hardly ever in storage, and an old piece that can't be read does not matter here.
-    """
-    found: list[Message] = []
-    for piece in reversed(pieces):
-        for message in reversed(await segments.messages([piece], lambda: client.data_converter)):
-            if message["role"] == "assistant":
-                return found
-            found.insert(0, message)
-    return []
+
+def _results(recovery: Recovery) -> Iterator[ToolResult]:
+    for cycle in recovery.cycles:
+        for message in cycle.opened_with:
+            yield from (block["toolResult"] for block in message["content"] if "toolResult" in block)
+        for call in cycle.calls:
+            if call.outcome is not None and call.outcome.result is not None:
+                yield call.outcome.result
+
+
+async def _take_model_call(cycles: _Cycles, call: ModelCall, item: _Scheduled, sent: _Sent) -> None:
+    """Take over what the model answered, and what was made of the conversation until it was asked."""
+    asked, before = cycles.of(call.cycle), cycles.found.get(call.cycle - 1)
+    spoken, asked.opened_with = await sent.since_the_model_spoke()
+    if call.prompt is not None:
+        asked.prompt = await sent.last(call.prompt)
+    if before is not None and spoken is not None:
+        before.message = _as_hooks_left_it(before, spoken)
+    # None if it was asked again and did not answer: a hook had discarded its earlier answer.
+    asked.response = _read_as(ModelResponse, item.result) if item.done else None
+
+
+def _as_hooks_left_it(cycle: RecoveredCycle, spoken: Message) -> Message | None:
+    """A cycle's message as the model was shown it later; None if it is what the model had answered."""
+    raw = cycle.response.message if cycle.response else None
+    known = cycle.message or raw
+    if known is not None and bool(tool_uses(known)) != bool(tool_uses(spoken)):
+        return cycle.message  # another one, that a hook has added
+    return spoken if spoken != raw else None
+
+
+def _read_as(shape: type[Shape], value: Any) -> Shape | None:
+    """A recorded value as its shape; None if it is none: anybody can complete an activity by hand."""
+    try:
+        return shape.model_validate(value)
+    except ValidationError:
+        return None
 
 
 def _recovered(call: ToolCall, item: _Scheduled) -> RecoveredCall:
     if item.done:
-        outcome = ToolOutcome.model_validate(item.result)
+        outcome = _read_as(ToolOutcome, item.result)
+        if outcome is None:
+            detail = f"the activity of {call.tool!r} ended with something that is no outcome of a tool"
+            return RecoveredCall(index=call.index, status="unknown", detail=detail)
         if outcome.kind == "unknown":
             return RecoveredCall(index=call.index, status="unknown", detail=outcome.detail)
         if outcome.kind == "result":
-            ran = call.model_copy(update={"agent_state": {}, "invocation_state": {}, "answers": {}})
+            ran = call.model_copy(update={"agent_state": {}, "invocation_state": {}, "answers": {}, "message": None})
             return RecoveredCall(index=call.index, status="finished", call=ran, outcome=outcome)
         return RecoveredCall(index=call.index, status="never_started", detail=outcome.kind)
     # A started activity shows in the history only once it has ended, so nothing is sure here.

@@ -65,7 +65,10 @@ def answer_blocks(
     for item in items:
         given = {"interruptId": item[0], "response": item[1]} if _is_pair(item) else _body(item)
         extra = answer_block("", None, digest=digest, responder=responder, comment=comment)["interruptResponse"]
-        blocks.append({"interruptResponse": {**extra, **given}})
+        around = item if isinstance(item, dict) else {}
+        beside = {name: value for name, value in around.items() if name != "interruptResponse"}
+        extra = {name: value for name, value in extra.items() if name not in beside}
+        blocks.append({**beside, "interruptResponse": {**extra, **given}})
     check_json(blocks, "answers")
     return blocks
 

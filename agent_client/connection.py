@@ -32,14 +32,24 @@ def connection_settings(address: str | None, namespace: str | None, profile: str
     except (RuntimeError, ValueError, OSError) as error:
         where = f"profile {profile!r}" if profile else "the default profile"
         raise ConnectionFailedError(
-            f"{where} of Temporal's settings can't be read ({error}); check --profile or TEMPORAL_CONFIG_FILE"
-        ) from error
+            f"{where} of Temporal's settings can't be read ({settings_fault(error)}); "
+            "check --profile or TEMPORAL_CONFIG_FILE"
+        ) from None
     if address:
         settings["target_host"] = address
     if namespace:
         settings["namespace"] = namespace
     settings.setdefault("target_host", DEFAULT_ADDRESS)
     return settings
+
+
+def settings_fault(error: Exception) -> str:
+    """Why Temporal's settings can't be read, without the line that is to blame: an API key may stand there."""
+    text = str(error)
+    if "TOML" not in text:
+        return text
+    place = re.search(r"line \d+, column \d+", text)
+    return f"the file is not valid TOML, or has a value of a wrong type: {place[0] if place else 'no line is named'}"
 
 
 async def connect_temporal(

@@ -15,7 +15,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from countersign.activities.search_attributes import ATTRIBUTES, listed, type_name
 from countersign.agent_client.asking_sessions import sessions_check
 from countersign.agent_client.builds import lost_builds
-from countersign.agent_client.connection import DEFAULT_ADDRESS, connect_temporal
+from countersign.agent_client.connection import DEFAULT_ADDRESS, connect_temporal, settings_fault
 from countersign.agent_client.diagnosis import (
     Check,
     Setting,
@@ -73,7 +73,7 @@ def settings_of(given: Mapping[str, tuple[str | None, str]]) -> list[Setting]:
     try:
         both, file = (ClientConfigProfile.load(profile_name, disable_env=off) for off in (False, True))
     except (RuntimeError, ValueError, OSError) as error:
-        raise ClientError(f"Temporal's settings can't be read: {error}") from error
+        raise ClientError(f"Temporal's settings can't be read: {settings_fault(error)}") from None
     where = f"profile {profile_name or 'default'}"
     found = [Setting("profile", profile_name, profile_source)] if profile_name else []
     for name, default in (("address", DEFAULT_ADDRESS), ("namespace", "default")):

@@ -118,7 +118,7 @@ class SessionHandle(SessionAnswers):
         """End the session at once, as the last resort: nothing is withdrawn in order, running tools are abandoned.
 
         Args:
-            reason: Kept in the history.
+            reason: Kept in the history, where it is never encrypted.
         """
         await described(self._temporal, self.id)  # an id that is no session's is not touched
         handle = self._temporal.get_workflow_handle(self.id)

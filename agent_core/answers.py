@@ -4,7 +4,7 @@ Presence counts, not truth: False, 0, "", [], {} and null are answers.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from countersign.agent_core.errors import AnswerRefused
@@ -16,7 +16,7 @@ REFUSAL_CODES: Mapping[str, str] = {
     "empty": "a list without answers, or a prompt without content",
     "not_json": "a response that is not JSON",
     "too_large": "more bytes than can be sent",
-    "duplicate": "one interruptId twice with different answers",
+    "duplicate": "one interruptId twice, and not the same",
     "unknown_interrupt": "no question has this id",
     "not_interrupted": "the session asks nothing at the moment",
     "already_answered": "the first answer wins",
@@ -80,6 +80,34 @@ def parse_answers(raw: Any) -> list[ParsedAnswer]:
             )
         found[answer.interrupt_id] = answer
     return list(found.values())
+
+
+def check_said_alike(raw: Any) -> None:
+    """Refuse what is said twice and not alike: of two digests one would be forgotten, and of two people.
+
+    Args:
+        raw: Answers that `parse_answers` takes.
+
+    Raises:
+        AnswerRefused: Naming the question.
+    """
+    said: dict[str, str] = {}
+    for index, block in enumerate(raw if isinstance(raw, list) else [raw]):
+        inner, answer = block["interruptResponse"], _parse(block, index)
+        for name in ("digest", "responder", "comment"):
+            if name in block and name in inner and canonical_json(block[name]) != canonical_json(inner[name]):
+                raise AnswerRefused(
+                    "malformed",
+                    f"answer {index} ({answer.interrupt_id}) says {name} in its interruptResponse and another one "
+                    "beside it; send one",
+                )
+        whole = canonical_json(asdict(answer))
+        if said.setdefault(answer.interrupt_id, whole) != whole:
+            raise AnswerRefused(
+                "duplicate",
+                f"interruptId {answer.interrupt_id!r} stands twice in the batch, and not with the same digest, "
+                "responder and comment",
+            )
 
 
 def _parse(block: Any, index: int) -> ParsedAnswer:

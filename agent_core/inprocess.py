@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import anyio.from_thread
 
+from countersign.agent_core.answers import check_said_alike
 from countersign.agent_core.cycle import CycleEnd, run_cycle
 from countersign.agent_core.direct_calls import as_json, call_directly, tool_name
 from countersign.agent_core.errors import ConcurrencyException, EventLoopException, StructuredOutputException
@@ -132,6 +133,7 @@ class InProcessSession:
             return False
         if responses:
             self._session.check_choices(prompt)
+            check_said_alike(prompt)
             self._session.answer(prompt, now, "in-process")
             return False
         check_json(invocation_state, "invocation_state")

@@ -59,8 +59,10 @@ class InProcessEffects:
 
     async def call_model(self, call: ModelCall, messages: Sequence[Message]) -> ModelResponse:
         """See `Effects.call_model`."""
+        prompt = None if call.prompt is None else copied(list(messages[len(messages) - call.prompt :]))
+        self.done = RecoveredCycle(cycle=call.cycle, prompt=prompt)
         response = await self._answer(call, messages)
-        self.done = RecoveredCycle(cycle=call.cycle, response=response.model_copy(deep=True))
+        self.done.response = response.model_copy(deep=True)
         return response
 
     async def _answer(self, call: ModelCall, messages: Sequence[Message]) -> ModelResponse:
@@ -120,6 +122,7 @@ class InProcessEffects:
         before, indexes = self.done.calls, {call.index for call in calls}
         notes = [RecoveredCall(index=call.index, status="unknown", detail=CUT_OFF) for call in calls]
         self.done.calls = [*(item for item in before if item.index not in indexes), *notes]
+        self.done.message = calls[0].message or self.done.message
         if self._before_tools is not None:
             again = {call.index for call, tool in zip(calls, tools, strict=True) if tool.idempotent}
             try:

@@ -198,6 +198,17 @@ class StoredRange(Wire):
     segment: StoredSegment
 
 
+class ModelResponse(Wire):
+    """What a model answered."""
+
+    stop_reason: str
+    message: Message
+    usage: Usage = Field(default_factory=no_usage)
+    latency_ms: int = 0
+    duration_s: float | None = Field(default=None, description="how long it worked, by the clock of where it ran")
+    stored: list[StoredRange] = Field(default_factory=list, description="what its activity has put into storage")
+
+
 class CycleInput(Wire):
     """Everything that a cycle starts from, but the conversation, which travels beside it in pieces."""
 
@@ -218,6 +229,9 @@ class CycleInput(Wire):
     model_calls: int = Field(default=0, description="model calls of the session so far")
     fresh: bool = Field(
         default=False, description="no cycle has left anything yet: the agent's own messages and state come first"
+    )
+    response: ModelResponse | None = Field(
+        default=None, description="of a model, which a failed cycle had not used: it stands for the first call"
     )
     handover_after_s: float = 2.0
     default_deadline_s: float = DEADLINE_S
@@ -293,17 +307,9 @@ class ModelCall(Wire):
     output_tool: JsonObject | None = Field(default=None, description="one tool more: by it the model gives its result")
     tool_choice: JsonObject | None = Field(default=None, description="which tool it must call, in Strands' shape")
     invocation_state: JsonObject = Field(default_factory=dict)
-
-
-class ModelResponse(Wire):
-    """What a model answered."""
-
-    stop_reason: str
-    message: Message
-    usage: Usage = Field(default_factory=no_usage)
-    latency_ms: int = 0
-    duration_s: float | None = Field(default=None, description="how long it worked, by the clock of where it ran")
-    stored: list[StoredRange] = Field(default_factory=list, description="what its activity has put into storage")
+    prompt: int | None = Field(
+        default=None, description="so many of the last messages began the invocation, if this cycle did"
+    )
 
 
 class GivenAnswer(Wire):
@@ -330,6 +336,9 @@ class ToolCall(Wire):
     agent_state: JsonObject = Field(default_factory=dict)
     invocation_state: JsonObject = Field(default_factory=dict)
     answers: dict[str, GivenAnswer] = Field(default_factory=dict, description="by interrupt name")
+    message: Message | None = Field(
+        default=None, description="the message that `index` counts in, if hooks made it other than the model answered"
+    )
     not_after: str | None = Field(default=None, description="ISO time after which its approval has lapsed")
 
 
@@ -388,7 +397,9 @@ class RecoveredCycle(Wire):
 
     cycle: int
     response: ModelResponse | None = None
+    message: Message | None = Field(default=None, description="as hooks left it, if other than in the response")
     calls: list[RecoveredCall] = Field(default_factory=list)
+    prompt: list[Message] | None = Field(default=None, description="the invocation's, as hooks left it, if known")
     opened_with: list[Message] = Field(
         default_factory=list, description="what stood after the last assistant message when its model was called"
     )

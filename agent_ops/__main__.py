@@ -1,6 +1,8 @@
 """python -m countersign.agent_ops: what operators run beside the workers."""
 
+import socket
 import sys
+from contextlib import suppress
 from ipaddress import ip_address
 from pathlib import Path
 from typing import Annotated
@@ -99,19 +101,39 @@ def _serve(check: Check, origins: list[str], host: str, port: int, open_: bool) 
     try:
         import uvicorn
 
-        from countersign.agent_ops.codec_app import codec_app, is_origin
+        from countersign.agent_ops.codec_app import codec_app, origin_of
     except ImportError:
         raise AccessSettingsError(
             "the codec endpoint needs a web server; run: pip install 'countersign[ops]'"
         ) from None
     from countersign.agent_client.payloads import data_converter
 
-    for origin in origins:
-        if not is_origin(origin):
-            raise AccessSettingsError(f"--ui-origin {origin!r} must be like http://127.0.0.1:8233, without a path")
-    serving = codec_app(data_converter(), check, origins, LOOPBACK_NAMES if open_ else ["*"])
-    print(f"countersign codec endpoint: http://{host}:{port}, for {', '.join(origins)}", file=sys.stderr, flush=True)
-    uvicorn.run(serving, host=host, port=port, log_level="warning", server_header=False)
+    known = []
+    for text in origins:
+        if (origin := origin_of(text)) is None:
+            raise AccessSettingsError(f"--ui-origin {text!r} must be like http://127.0.0.1:8233, without a path")
+        known.append(origin)
+    serving = codec_app(data_converter(), check, known, LOOPBACK_NAMES if open_ else ["*"])
+    sockets = _bound(host, port)
+    print(f"countersign codec endpoint: http://{host}:{port}, for {', '.join(known)}", file=sys.stderr, flush=True)
+    config = uvicorn.Config(serving, host=host, port=port, log_level="warning", server_header=False)
+    with suppress(KeyboardInterrupt):
+        uvicorn.Server(config).run(sockets)
+
+
+def _bound(host: str, port: int) -> list[socket.socket]:
+    """Sockets that listen, for each address of the host.
+
+    Raises:
+        AccessSettingsError: If the port can't be had.
+    """
+    try:
+        places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+        return [socket.create_server(place[:2], family=family) for family, _, _, _, place in places]
+    except OSError as error:
+        raise AccessSettingsError(
+            f"can't listen on {host}:{port} ({error.strerror or error}); set --port or --host"
+        ) from None
 
 
 if __name__ == "__main__":

@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from importlib import import_module
 from pathlib import Path
 
+from countersign.agent_client.secret_files import read_secrets
 from countersign.agent_core.errors import CountersignError
 
 Check = Callable[[Mapping[str, str]], bool | Awaitable[bool]]
@@ -32,9 +33,9 @@ def bearer_tokens(file: Path) -> Check:
         AccessSettingsError: If it can't be read or holds none.
     """
     try:
-        lines = file.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError) as error:
-        raise AccessSettingsError(f"the tokens in {file} can't be read ({error}); check --token-file") from error
+        lines = read_secrets(file, "--token-file").splitlines()
+    except ValueError as error:
+        raise AccessSettingsError(f"the tokens can't be read ({error})") from None
     tokens = [line.strip() for line in lines if line.strip() and not line.lstrip().startswith("#")]
     if not tokens or any(len(token) < SHORTEST_TOKEN for token in tokens):
         raise AccessSettingsError(

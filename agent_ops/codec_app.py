@@ -8,6 +8,7 @@ says why, so that the others of a page are shown.
 import json
 import logging
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 from urllib.parse import urlsplit
 
 from google.protobuf import json_format
@@ -22,6 +23,7 @@ from temporalio.api.common.v1 import Payload, Payloads
 from temporalio.common import RawValue
 from temporalio.converter import DataConverter, WorkflowSerializationContext
 
+from countersign.agent_client.payloads.codec import OurCodec
 from countersign.agent_client.payloads.errors import PayloadError
 from countersign.agent_client.payloads.unreadable import UNREADABLE
 from countersign.agent_ops.access import Check, passes
@@ -54,10 +56,14 @@ def codec_app(
     origins = with_both_names(origins)
 
     async def decode(payloads: Payloads) -> list[Payload]:
+        codec = converter.payload_codec
+        reading = (
+            replace(converter, payload_codec=codec.for_one_message()) if isinstance(codec, OurCodec) else converter
+        )
         done: list[Payload] = []
         left = DECODED_BYTES
         for payload in payloads.payloads:  # one after the other: no more than one is above the budget at any time
-            found = await _readable(converter, payload) if left > 0 else None
+            found = await _readable(reading, payload) if left > 0 else None
             left -= found.ByteSize() if found is not None else 0
             done.append(found if found is not None and left >= 0 else _why(_TOO_MUCH))
         return done
@@ -136,6 +142,9 @@ def _refused(status: int, message: str) -> Response:
     return JSONResponse({"message": message}, status, headers)
 
 
+_USUAL_PORTS = {"http": 80, "https": 443}
+
+
 def with_both_names(origins: Sequence[str]) -> list[str]:
     """Origins, and for one of this machine also the other name of it, with the same port: browsers tell them apart."""
     found = list(origins)
@@ -147,7 +156,26 @@ def with_both_names(origins: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(found))
 
 
-def is_origin(text: str) -> bool:
-    """True for what a browser sends as an origin: scheme, host and port, and nothing else."""
-    url = urlsplit(text)
-    return url.scheme in ("http", "https") and bool(url.netloc) and f"{url.scheme}://{url.netloc}" == text
+def origin_of(text: str) -> str | None:
+    """What a browser sends as the origin of a page: scheme, host and port, in lower case, the usual port left out.
+
+    Args:
+        text: The same as people write it.
+
+    Returns:
+        None if it is more than that, like one with a path, or none at all.
+    """
+    try:
+        url = urlsplit(text.lower())
+        host, port = url.hostname, url.port
+    except ValueError:  # a port or an address that there can't be
+        return None
+    if (
+        url.scheme not in _USUAL_PORTS
+        or not host
+        or "@" in url.netloc
+        or f"{url.scheme}://{url.netloc}" != text.lower()
+    ):
+        return None
+    where = f"[{host}]" if ":" in host else host
+    return f"{url.scheme}://{where}" + ("" if port in (None, _USUAL_PORTS[url.scheme]) else f":{port}")

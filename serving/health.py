@@ -10,9 +10,9 @@ import json
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
 
-from temporalio.api.workflowservice.v1 import GetSystemInfoRequest
+from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
-from temporalio.service import RPCError
+from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import Worker
 
 from countersign.agent_client.workers import pollers
@@ -22,6 +22,9 @@ CONNECTION_COUNTS_S = 5.0
 """The server is asked so often at most whether it answers, however often we are asked, in seconds."""
 
 _RPC = timedelta(seconds=2)
+_REFUSALS = {RPCStatusCode.NOT_FOUND, RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNAUTHENTICATED}
+"""The namespace is gone, or this worker's rights are."""
+
 _REQUEST_S = 5.0
 _REQUEST_BYTES = 8_192
 
@@ -64,9 +67,14 @@ class Health:
         if now_s - self._connection[0] > CONNECTION_COUNTS_S:
             trouble = None
             try:
-                await client.workflow_service.get_system_info(GetSystemInfoRequest(), timeout=_RPC)
+                await client.workflow_service.describe_namespace(
+                    DescribeNamespaceRequest(namespace=client.namespace), timeout=_RPC
+                )
             except RPCError as error:
-                trouble = f"the Temporal server does not answer ({error.status.name})"
+                if error.status in _REFUSALS:
+                    trouble = f"the Temporal server refuses this worker its namespace ({error.status.name})"
+                elif error.status != RPCStatusCode.RESOURCE_EXHAUSTED:  # it answers, and has much to do
+                    trouble = f"the Temporal server does not answer ({error.status.name})"
             self._connection = (now_s, trouble)
         return self._connection[1]
 

@@ -11,6 +11,12 @@ from temporalio.worker import WorkerDeploymentConfig
 from countersign.agent_client.payloads import PayloadSettings
 from countersign.agent_client.queues import AGENT_PLACE
 
+LONGEST_S = 604_800.0
+"""Of whatever takes time: a week."""
+
+MOST_AT_ONCE = 1_000_000
+"""Of whatever is counted."""
+
 
 class WorkerSettings(PayloadSettings):
     """Serves agents: runs their sessions, models and tools for a Temporal server.
@@ -46,20 +52,31 @@ class WorkerSettings(PayloadSettings):
     max_concurrent_workflow_tasks: int = Field(
         default=max(4, 2 * (os.cpu_count() or 1)),
         ge=2,
+        le=MOST_AT_ONCE,
         description="steps of sessions and cycles at once; queues share them",
     )
     max_concurrent_activities: int = Field(
-        default=100, ge=1, description="models and tools that run at once, for each queue"
+        default=100, ge=1, le=MOST_AT_ONCE, description="models and tools that run at once, for each queue"
     )
     max_activities_per_second: float | None = Field(
-        default=None, gt=0, description="models and tools that this worker begins per second, for each queue"
+        default=None,
+        gt=0,
+        allow_inf_nan=False,
+        description="models and tools that this worker begins per second, for each queue",
     )
     max_task_queue_activities_per_second: float | None = Field(
-        default=None, gt=0, description="models and tools that all workers of a queue begin per second together"
+        default=None,
+        gt=0,
+        allow_inf_nan=False,
+        description="models and tools that all workers of a queue begin per second together",
     )
-    max_cached_workflows: int = Field(default=500, ge=0, description="sessions and cycles in memory; queues share them")
-    sticky_timeout_s: float = Field(default=1.5, gt=0, description="how long sessions of a lost worker wait for it")
-    graceful_shutdown_s: float = Field(default=20.0, ge=0, description="for running tools, on SIGTERM")
+    max_cached_workflows: int = Field(
+        default=500, ge=0, le=MOST_AT_ONCE, description="sessions and cycles in memory; queues share them"
+    )
+    sticky_timeout_s: float = Field(
+        default=1.5, gt=0, le=LONGEST_S, description="how long sessions of a lost worker wait for it"
+    )
+    graceful_shutdown_s: float = Field(default=20.0, ge=0, le=LONGEST_S, description="for running tools, on SIGTERM")
     deployment_name: str | None = Field(default=None, description="Temporal worker deployment, if builds are versioned")
     build_id: str | None = Field(default=None, description="this build in that deployment")
     health_port: int | None = Field(default=None, ge=0, le=65_535, description="HTTP port of /livez and /readyz")
@@ -68,7 +85,9 @@ class WorkerSettings(PayloadSettings):
     metrics_otlp_url: str | None = Field(
         default=None, description="send metrics there instead, like http://localhost:4317"
     )
-    fleet_metrics_s: float = Field(default=30.0, gt=0, description="between two counts of what waits, on average")
+    fleet_metrics_s: float = Field(
+        default=30.0, gt=0, le=LONGEST_S, description="between two counts of what waits, on average"
+    )
     traces: bool = Field(default=False, description="send traces as OTEL_* variables say; needs the extra otel")
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field(
         default="WARNING", description="of Python's logging"
@@ -79,6 +98,15 @@ class WorkerSettings(PayloadSettings):
     def _split(cls, given: Any) -> Any:
         items = [given] if isinstance(given, str) else given
         return [name.strip() for item in items for name in str(item).split(",") if name.strip()]
+
+    @field_validator(
+        "address", "namespace", "profile", "max_activities_per_second", "max_task_queue_activities_per_second",
+        "deployment_name", "build_id", "health_port", "metrics_address", "metrics_otlp_url", mode="before",
+    )  # fmt: skip
+    @classmethod
+    def _unset(cls, given: Any) -> Any:
+        """An empty variable is not set, as charts write it. Not that of the keys: without them nothing is hidden."""
+        return None if given == "" else given
 
     @field_validator("log_level", mode="before")
     @classmethod

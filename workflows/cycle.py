@@ -178,6 +178,7 @@ def _following(given: CycleInput, outcome: CycleOutcome) -> CycleInput:
             "opens": "continue",
             "prompt": [],
             "pending": None,
+            "response": None,
             "agent_state": outcome.agent_state,
             "handlers": outcome.handlers,
             "invocation_state": outcome.invocation_state,

@@ -5,11 +5,9 @@ from collections.abc import Iterator
 from countersign.agent_core.calls_in_doubt import all_given_up
 from countersign.agent_core.errors import PayloadTooLargeError
 from countersign.agent_core.json_values import json_size
-from countersign.agent_core.messages import Message, ToolResult, error_result, results_message
+from countersign.agent_core.large_results import shorten
+from countersign.agent_core.messages import Message, ToolResult, results_message
 from countersign.agent_core.wire import MAX_VALUE_BYTES, CycleOutcome, ErrorInfo, StoredSegment
-
-WORTH_BYTES = 1_000
-"""Shorter results stay: a note would save nothing."""
 
 AUDIT_LINES = 20
 
@@ -24,28 +22,13 @@ def fitting(outcome: CycleOutcome) -> CycleOutcome:
     if size <= MAX_VALUE_BYTES:
         return outcome
     outcome = outcome.model_copy(deep=True)
-    for result in sorted(_results(outcome), key=json_size, reverse=True):
-        if size <= MAX_VALUE_BYTES or json_size(result) < WORTH_BYTES:
-            break
-        size -= _shorten(result)
+    shorten(_results(outcome), size - MAX_VALUE_BYTES, "all else that the cycle leaves behind")
     size = _size(outcome)
     return outcome if size <= MAX_VALUE_BYTES else _failed(outcome, size)
 
 
 def _size(outcome: CycleOutcome) -> int:
     return json_size(outcome.model_dump(mode="json"))
-
-
-def _shorten(result: ToolResult) -> int:
-    """Replace a result by a note; returns how many bytes that saves."""
-    before = json_size(result)
-    text = (
-        f"The tool ran, but its result is too large to keep: {before:,} bytes beside all else that the cycle leaves "
-        "behind (PayloadTooLargeError). Ask for less, or in smaller parts."
-    )
-    note = error_result(result["toolUseId"], text)
-    result["status"], result["content"] = note["status"], note["content"]
-    return before - json_size(result)
 
 
 def _results(outcome: CycleOutcome) -> Iterator[ToolResult]:

@@ -7,6 +7,7 @@ from typing import Any
 
 from temporalio import workflow
 
+from countersign.agent_core.answers import check_said_alike
 from countersign.agent_core.errors import AnswerRefused
 from countersign.agent_core.session import Session
 from countersign.workflows.intake import Signals
@@ -19,6 +20,9 @@ ONLY_PATCH = "one-turn-takes-one-prompt"
 
 CHOICE_PATCH = "an-outcome-is-one-of-three"
 """Since 2026-11-30. Before it, any answer to an unknown outcome that was no other one counted as "skip"."""
+
+ALIKE_PATCH = "what-is-said-twice-is-said-alike"
+"""Since 2026-11-30. Before it, one question might stand twice in a signal, with two digests; the last one counted."""
 
 EARLY_PATCH = "an-answer-may-come-a-task-early"
 """Since 2026-11-30. Before it, a signal with such an answer was refused."""
@@ -66,16 +70,28 @@ class Inbox:
             self._use("respond", partial(self._session.answer_asked_by, value, came))
 
     def _respond(self, value: Any) -> None:
+        early = self._is_early(value)
+        _since(ALIKE_PATCH, lambda: check_said_alike(value))
+        if early:
+            self._early.append((value, workflow.now()))
+            return
+        _since(CHOICE_PATCH, lambda: self._session.check_choices(value))
+        self._session.answer(value, workflow.now(), "signal")
+
+    def _is_early(self, value: Any) -> bool:
+        """Whether answers may be right once the cycle has ended; False if they may be taken now.
+
+        Raises:
+            AnswerRefused: If neither is so.
+        """
         try:
             self._session.check_answers(value, workflow.now())
         except AnswerRefused as refusal:
             early = refusal.code in NOT_ASKED and self._session.state.status == "running"
             if early and len(self._early) < EARLY_ANSWERS and workflow.patched(EARLY_PATCH):
-                self._early.append((value, workflow.now()))
-                return
+                return True
             raise
-        _since(CHOICE_PATCH, lambda: self._session.check_choices(value))
-        self._session.answer(value, workflow.now(), "signal")
+        return False
 
     def _prompt(self, value: Any) -> None:
         _since(ONLY_PATCH, self._session.check_only)

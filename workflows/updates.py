@@ -6,7 +6,7 @@ from typing import Any
 from temporalio import workflow
 from temporalio.exceptions import ApplicationError
 
-from countersign.agent_core.answers import parse_answers
+from countersign.agent_core.answers import check_said_alike, parse_answers
 from countersign.agent_core.errors import AnswerRefused, reason_of
 from countersign.agent_core.json_values import JsonObject, check_json, digest
 from countersign.agent_core.session import Session
@@ -64,6 +64,7 @@ class Updates:
     def check_answer(self, value: Any) -> None:
         """What `answer` checks."""
         self._session.check_answers(value, workflow.now())
+        check_said_alike(value)
         self._session.check_choices(value)
 
     def check_invoke(self, value: Any) -> None:
@@ -75,6 +76,7 @@ class Updates:
         kind, content = _invocation(value)
         if kind == "responses":
             self._session.check_answers(content, workflow.now())
+            check_said_alike(content)
             self._session.check_choices(content)
         elif kind == "prompt":
             self._session.check_prompt(content)

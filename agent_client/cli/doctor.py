@@ -63,13 +63,20 @@ async def _examined(sources: dict[str, tuple[str | None, str]], task_queue: str,
     from countersign.agent_client.errors import ClientError
     from countersign.agent_client.examining import examine, settings_of, versions_check
     from countersign.agent_client.loading import agents_check
+    from countersign.agent_client.payloads import data_converter
+    from countersign.agent_client.payloads.errors import PayloadSettingsError
 
     checks = [versions_check()]
     try:
-        checks.append(settings_check(settings_of(sources)))
+        settings = settings_check(settings_of(sources))
+        data_converter()
+    except PayloadSettingsError as error:
+        advice = "correct it: sessions are read with the keys and stores that their workers have"
+        return [*checks, Check("settings", "failure", str(error), advice)]
     except ClientError as error:
         advice = "correct the file, or check --profile and TEMPORAL_CONFIG_FILE"
         return [*checks, Check("settings", "failure", str(error), advice, code="no-connection")]
+    checks.append(settings)
     agents: list[str] = []
     if modules:
         loaded = await agents_check(modules)

@@ -80,6 +80,9 @@ def text_of(given: str) -> str:
     return sys.stdin.read().removesuffix("\n") if given == "-" else given
 
 
+_LONGEST_S = 36_525 * 86_400
+
+
 def duration(text: str) -> timedelta:
     """A duration like "45m", "3h" or "2d".
 
@@ -87,6 +90,9 @@ def duration(text: str) -> timedelta:
         typer.BadParameter: If it is none.
     """
     found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd])", text.strip().lower())
-    if found is None or not float(found[1]):
-        raise typer.BadParameter(f"{text!r} is no duration; use a number with s, m, h or d, like 2d")
-    return timedelta(seconds=float(found[1]) * {"s": 1, "m": 60, "h": 3_600, "d": 86_400}[found[2]])
+    seconds = float(found[1]) * {"s": 1, "m": 60, "h": 3_600, "d": 86_400}[found[2]] if found else 0.0
+    if not 0 < seconds <= _LONGEST_S:
+        raise typer.BadParameter(
+            f"{text!r:.100} is no duration; use a number with s, m, h or d, like 2d, and no more than 100 years"
+        )
+    return timedelta(seconds=seconds)

@@ -27,7 +27,8 @@ def stop(
         bool, typer.Option("--terminate", help="Last resort: end it at once, abandon running tools. Needs no worker.")
     ] = False,
     reason: Annotated[
-        str | None, typer.Option(help="Why, for the history; goes with --terminate.", show_default=False)
+        str | None,
+        typer.Option(help="Why, for the history, never encrypted; goes with --terminate.", show_default=False),
     ] = None,
     as_json: AsJson = False,
     address: Address = None,

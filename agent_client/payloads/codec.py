@@ -42,10 +42,20 @@ class OurCodec(PayloadCodec, WithSerializationContext):
         compress: Whether to compress at all.
         worker: Whether a worker uses it.
         own: Whether the payloads at hand are read by our workers only; so is what an activity encodes by hand.
+        unpacking: Of all that is decoded; if None, of the payloads of each call.
     """
 
-    def __init__(self, keys: KeyRing, *, compress: bool, worker: bool = False, own: bool = True) -> None:
+    def __init__(
+        self,
+        keys: KeyRing,
+        *,
+        compress: bool,
+        worker: bool = False,
+        own: bool = True,
+        unpacking: Unpacking | None = None,
+    ) -> None:
         self._keys, self._compress, self._worker, self._own = keys, compress, worker, own
+        self._unpacking = unpacking
 
     @property
     def from_anybody(self) -> bool:
@@ -62,7 +72,12 @@ class OurCodec(PayloadCodec, WithSerializationContext):
         )
         if own == self._own:
             return self
-        return type(self)(self._keys, compress=self._compress, worker=self._worker, own=own)
+        return type(self)(self._keys, compress=self._compress, worker=self._worker, own=own, unpacking=self._unpacking)
+
+    def for_one_message(self) -> Self:
+        """A codec for payloads that came together and are decoded one by one: how much they unpack to is bounded."""
+        unpacking = Unpacking(OWN_MESSAGE_BYTES)
+        return type(self)(self._keys, compress=self._compress, worker=self._worker, own=self._own, unpacking=unpacking)
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:
         """See temporalio."""
@@ -74,7 +89,7 @@ class OurCodec(PayloadCodec, WithSerializationContext):
         Raises:
             DecryptionError: If a payload's key is not here, and it is not from anybody; then it becomes a marker.
         """
-        unpacking = Unpacking(OWN_MESSAGE_BYTES if self._own else FOREIGN_MESSAGE_BYTES)
+        unpacking = self._unpacking or Unpacking(OWN_MESSAGE_BYTES if self._own else FOREIGN_MESSAGE_BYTES)
         return [self._decoded(payload, unpacking) for payload in payloads]
 
     def _encoded(self, payload: Payload) -> Payload:

@@ -9,6 +9,8 @@ from countersign.agent_client.payloads.unreadable import unreadable
 COMPRESSED = b"binary/zlib"
 _LEVEL = 1
 
+_PIECE_BYTES = 1024 * 1024
+
 OWN_MESSAGE_BYTES = 64 * 1024 * 1024
 """What the payloads of one message of ours may unpack to together: a whole conversation."""
 
@@ -31,14 +33,13 @@ class Unpacking:
 
     def __init__(self, limit_bytes: int) -> None:
         self._limit_bytes = self._left_bytes = limit_bytes
+        self._work_bytes = 2 * limit_bytes  # what is unpacked in vain takes as long
 
     def unpacked(self, payload: Payload) -> Payload:
         """What was compressed; a marker if it can't be unpacked, or is too large with what came before it."""
-        unpacking = zlib.decompressobj()
         try:
-            # One byte more than is left: with a limit of 0 zlib would unpack all there is.
-            data = unpacking.decompress(payload.data, self._left_bytes + 1)
-            if len(data) > self._left_bytes or not unpacking.eof:
+            data = self._data(payload.data)
+            if data is None:
                 return unreadable(
                     f"it is compressed, and cut off or, with what came with it, larger than {self._limit_bytes:,} bytes"
                 )
@@ -46,3 +47,20 @@ class Unpacking:
             return Payload.FromString(data)
         except Exception:  # of zlib or a protobuf parser: its sender chose the bytes
             return unreadable("it is marked as compressed and is not")
+
+    def _data(self, packed: bytes) -> bytes | None:
+        """What was compressed; None if it is cut off or too large."""
+        unpacking, data = zlib.decompressobj(), bytearray()
+        begin, piece = 0, b""
+        while not unpacking.eof:
+            if not piece:
+                piece, begin = packed[begin : begin + _PIECE_BYTES], begin + _PIECE_BYTES
+            at_end = not piece
+            part = unpacking.decompress(piece, min(_PIECE_BYTES, self._work_bytes + 1))
+            piece = unpacking.unconsumed_tail
+            data += part
+            self._work_bytes = max(0, self._work_bytes - len(part))
+            cut_off = at_end and not part and not unpacking.eof
+            if cut_off or len(data) > self._left_bytes or not self._work_bytes:
+                return None
+        return bytes(data)

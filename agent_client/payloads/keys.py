@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from countersign.agent_client.payloads.errors import PayloadSettingsError
+from countersign.agent_client.secret_files import read_secrets
 
 KEY_BYTES = 32
 KEY_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
@@ -73,12 +74,9 @@ def load_keys(file: Path) -> KeyRing:
         PayloadSettingsError: If the file or a key can't be used, with the line.
     """
     try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        reason = error.strerror if isinstance(error, OSError) else "it is no text"
-        raise PayloadSettingsError(
-            f"the encryption keys in {file} can't be read ({reason}); check COUNTERSIGN_ENCRYPTION_KEYS"
-        ) from error
+        text = read_secrets(file, "COUNTERSIGN_ENCRYPTION_KEYS")
+    except ValueError as error:
+        raise PayloadSettingsError(f"the encryption keys can't be read ({error})") from None
     pairs = _from_json(file, text) if text.lstrip().startswith("{") else _from_lines(file, text)
     keys = [_key(file, where, key_id, encoded) for where, key_id, encoded in pairs]
     if not keys:
@@ -108,13 +106,14 @@ def _from_json(file: Path, text: str) -> list[tuple[str, str, str]]:
         raise PayloadSettingsError(f'{file} is not valid JSON ({error}); give {{"id": "base64", …}}') from error
     if not all(isinstance(encoded, str) for _, encoded in pairs):
         raise PayloadSettingsError(f'{file} must be an object of ids and keys in base64: {{"id": "base64", …}}')
-    return [(f"key {key_id!r}", key_id, encoded) for key_id, encoded in pairs]
+    return [(f"entry {number}", key_id, encoded) for number, (key_id, encoded) in enumerate(pairs, start=1)]
 
 
 def _key(file: Path, where: str, key_id: str, encoded: str) -> Key:
+    # Neither word is shown: they may be swapped.
     if not KEY_ID.fullmatch(key_id):
         raise PayloadSettingsError(
-            f"{where} of {file}: an id has 1 to 64 letters, digits, dots, underscores and hyphens; not {key_id!r:.80}"
+            f"{where} of {file}: its id is not 1 to 64 letters, digits, dots, underscores and hyphens; put in {MAKE}"
         )
     try:
         secret = base64.b64decode(encoded, validate=True)
@@ -122,7 +121,6 @@ def _key(file: Path, where: str, key_id: str, encoded: str) -> Key:
         secret = b""
     if len(secret) != KEY_BYTES:
         raise PayloadSettingsError(
-            f"{where} of {file}: key {key_id!r} is not {KEY_BYTES} bytes in base64; "
-            "make it with: openssl rand -base64 32"
+            f"{where} of {file}: what stands behind its id is not {KEY_BYTES} bytes in base64; put in {MAKE}"
         )
     return Key(key_id, secret)

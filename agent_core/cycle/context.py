@@ -1,5 +1,6 @@
 """What the phases of one cycle share."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -7,7 +8,7 @@ from countersign.agent_core.cycle.callbacks import CallbackRunner
 from countersign.agent_core.effects import Effects
 from countersign.agent_core.messages import Message, assistant_text
 from countersign.agent_core.structured_output import OutputTool
-from countersign.agent_core.wire import AuditEntry, CycleInput, TurnProgress, timestamp
+from countersign.agent_core.wire import AuditEntry, CycleInput, ModelResponse, TurnProgress, timestamp
 
 if TYPE_CHECKING:
     from countersign.agent_core.agent import Agent
@@ -15,7 +16,15 @@ if TYPE_CHECKING:
 
 @dataclass
 class CycleContext:
-    """One cycle's agent, surroundings and running totals."""
+    """One cycle's agent, surroundings and running totals.
+
+    Attributes:
+        response: A model's answer that is still to be taken in the place of the first call.
+        answered: The message whose calls run, as a recovery would find it without being told: the batch that is
+            resumed, or what the model said before any hook heard it; None if it was not called.
+        prompt_place: Where in the conversation the invocation began; None if that was not in this cycle.
+        prompt: The messages that began it, as hooks left them.
+    """
 
     agent: "Agent"
     given: CycleInput
@@ -26,6 +35,15 @@ class CycleContext:
     model_calls: int
     output: OutputTool | None = None
     audit: list[AuditEntry] = field(default_factory=list)
+    response: ModelResponse | None = field(init=False)
+    answered: Message | None = field(init=False)
+    prompt_place: int | None = None
+    prompt: Sequence[Message] = ()
+
+    def __post_init__(self) -> None:
+        """Take what a recovery has handed on."""
+        self.response = self.given.response
+        self.answered = self.given.pending.message if self.given.pending else None
 
     def note(self, event: str, **detail: Any) -> None:
         """Add a line to the audit trail."""

@@ -227,6 +227,7 @@ class Decider:
             agent_state=self._context.agent.state.get(),
             invocation_state=self._context.invocation_state,
             answers=self._tool_answers(index, shown),
+            message=self._pending.message if self._pending.message != self._context.answered else None,
             not_after=lapse.isoformat() if (lapse := self._ledger.lapse_of(index)) else None,
         )
         return Run(call, tool, {**use, "name": shown.tool, "input": shown.input})

@@ -31,7 +31,10 @@ async def before_invocation(context: CycleContext) -> tuple[list[Message], str |
     await context.runner.fire(event)
     added = event.messages if event.messages is not None else prompt
     denied = None if event.cancel is False else cancel_text(event.cancel, "invocation denied by hook")
-    return _usable(added, "BeforeInvocationEvent", "event.messages"), denied
+    usable = _usable(added, "BeforeInvocationEvent", "event.messages")
+    if context.given.opens == "prompt":
+        context.prompt_place, context.prompt = len(context.agent.messages), usable
+    return usable, denied
 
 
 async def after_invocation(context: CycleContext, outcome: CycleOutcome, output: BaseModel | None) -> None:

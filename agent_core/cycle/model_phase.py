@@ -67,6 +67,7 @@ async def _attempt(context: CycleContext) -> ModelStopResponse | None:
         if after.retry:
             return None
         raise
+    context.answered = answer.message
     context.progress.usage = add_usage(context.progress.usage, answer.usage)
     context.progress.latency_ms += answer.latency_ms
     if context.agent.cancellation.now:  # while it answered: nobody wants the answer any more
@@ -83,6 +84,9 @@ async def _cancelled(context: CycleContext) -> ModelStopResponse | None:
 
 
 async def _call(context: CycleContext) -> ModelResponse:
+    if context.response is not None:  # a failed cycle has called; it is counted
+        recorded, context.response = context.response, None
+        return recorded
     output, names = context.output, context.agent.tool_registry.names()
     forced = output is not None and context.progress.forced
     call = ModelCall(
@@ -96,6 +100,7 @@ async def _call(context: CycleContext) -> ModelResponse:
         output_tool=cast(JsonObject, output.tool_spec) if output else None,
         tool_choice={"tool": {"name": output.tool_name}} if output and forced else None,
         invocation_state=context.invocation_state,
+        prompt=_prompt_length(context),
     )
     context.model_calls += 1
     return await context.effects.call_model(call, context.agent.messages)
@@ -105,6 +110,19 @@ async def _after(context: CycleContext, response: ModelStopResponse) -> ModelSto
     event = AfterModelCallEvent(context.agent, invocation_state=context.invocation_state, stop_response=response)
     await context.runner.fire(event)
     return None if event.retry else response
+
+
+def _prompt_length(context: CycleContext) -> int | None:
+    """How many of the last messages there are from the prompt on; None if nobody can tell, or it came earlier.
+
+    Hooks may have cut what is before it, or put other messages in its place.
+    """
+    messages, first = context.agent.messages, next(iter(context.prompt), None)
+    if context.prompt_place is None:
+        return None
+    left = len(messages) - context.prompt_place
+    known = left if left > 0 or first is None else None
+    return next((count for count, message in enumerate(reversed(messages), 1) if message == first), known)
 
 
 def _without_cut_calls(message: Message, stop_reason: str) -> Message:

@@ -4,10 +4,10 @@ from dataclasses import dataclass, field
 
 from countersign.agent_core.calls_in_doubt import doubt
 from countersign.agent_core.json_values import JsonObject
-from countersign.agent_core.messages import Message, Usage, add_usage, no_usage, results_message, tool_uses
+from countersign.agent_core.messages import Message, Usage, add_usage, no_usage, tool_uses
 from countersign.agent_core.session.state import SessionState
 from countersign.agent_core.unknown_outcomes import UNKNOWN_OUTCOME_QUESTION
-from countersign.agent_core.wire import CycleInput, Pending, RecoveredCycle, Recovery
+from countersign.agent_core.wire import CycleInput, ModelResponse, Pending, RecoveredCycle, Recovery
 
 
 @dataclass
@@ -16,7 +16,11 @@ class Rebuilt:
 
     Attributes:
         messages: To add to the conversation; if the last one asks for tools, `pending` is set.
+        behind: What stands behind the message of the batch that was resumed, if that batch is done.
         pending: The batch to go on with.
+        response: The last answer of the model, if none of its calls was begun: hooks hear it (again) in the next cycle.
+        cycles: Answers that are in `messages`.
+        forced: Whether the model was asked for its structured output.
         model_calls: Model calls that were finished.
         usage: Their tokens.
         latency_ms: Time spent in them.
@@ -27,7 +31,11 @@ class Rebuilt:
     """
 
     messages: list[Message] = field(default_factory=list)
+    behind: list[Message] = field(default_factory=list)
     pending: Pending | None = None
+    response: ModelResponse | None = None
+    cycles: int = 0
+    forced: bool = False
     model_calls: int = 0
     usage: Usage = field(default_factory=no_usage)
     latency_ms: int = 0
@@ -35,6 +43,11 @@ class Rebuilt:
     unknown: dict[int, str] = field(default_factory=dict)
     state_set: JsonObject = field(default_factory=dict)
     state_deleted: set[str] = field(default_factory=set)
+
+    @property
+    def begun(self) -> bool:
+        """True if there is anything of a model to go on from."""
+        return self.cycles > 0 or self.response is not None
 
 
 def rebuild(recovery: Recovery, given: CycleInput) -> Rebuilt:
@@ -44,37 +57,53 @@ def rebuild(recovery: Recovery, given: CycleInput) -> Rebuilt:
         recovery: What its history says, cycle by cycle.
         given: What it was started with.
     """
-    rebuilt = Rebuilt(messages=[] if given.pending else list(given.prompt))
-    cycles = list(recovery.cycles)
+    cycles, rebuilt = list(recovery.cycles), Rebuilt()
     if given.pending is not None:
         resumed = next((cycle for cycle in cycles if cycle.cycle == given.cycle), None)
-        later = [cycle for cycle in cycles if cycle.cycle != given.cycle]
-        _take(rebuilt, given.pending.model_copy(deep=True), resumed, later)
-        cycles = later if rebuilt.pending is None else []
+        cycles = [cycle for cycle in cycles if cycle.cycle != given.cycle]
+        rebuilt.behind = _take(rebuilt, given.pending.model_copy(deep=True), resumed, cycles)
+        if rebuilt.pending is not None:
+            return rebuilt
+    elif given.response is not None and not any(cycle.cycle == given.cycle for cycle in cycles):
+        cycles.insert(0, RecoveredCycle(cycle=given.cycle))  # it called no model, and got no further
+    rebuilt.messages.extend(next((cycle.prompt for cycle in cycles if cycle.prompt is not None), given.prompt))
     for number, cycle in enumerate(cycles):
-        if cycle.response is None:
+        later, response = cycles[number + 1 :], cycle.response
+        if response is not None:
+            rebuilt.model_calls += 1
+            rebuilt.usage = add_usage(rebuilt.usage, response.usage)
+            rebuilt.latency_ms += response.latency_ms
+        elif cycle.cycle == given.cycle:
+            response = given.response  # counted by the recovery that handed it on
+        message = cycle.message or (response.message if response else None)
+        if message is None:
             continue
-        message = cycle.response.message
+        if not cycle.calls and not later:
+            rebuilt.response = response
+            break
         rebuilt.messages.append(message)
-        rebuilt.model_calls += 1
-        rebuilt.usage = add_usage(rebuilt.usage, cycle.response.usage)
-        rebuilt.latency_ms += cycle.response.latency_ms
+        rebuilt.cycles += 1
         if tool_uses(message):
-            _take(rebuilt, Pending(origin_cycle=cycle.cycle, message=message), cycle, cycles[number + 1 :])
-        elif cycles[number + 1 :]:
-            rebuilt.messages.extend(cycles[number + 1].opened_with)  # the model was asked for its structured output
+            rebuilt.messages.extend(_take(rebuilt, Pending(origin_cycle=cycle.cycle, message=message), cycle, later))
+        elif later:
+            rebuilt.messages.extend(later[0].opened_with)  # the model was asked for its structured output
+            rebuilt.forced = True
         if rebuilt.pending is not None:
             break
     return rebuilt
 
 
-def _take(rebuilt: Rebuilt, pending: Pending, cycle: RecoveredCycle | None, later: list[RecoveredCycle]) -> None:
-    """Hold a batch against what its calls did; it stays pending if one has no result.
+def _take(
+    rebuilt: Rebuilt, pending: Pending, cycle: RecoveredCycle | None, later: list[RecoveredCycle]
+) -> list[Message]:
+    """Hold a batch against what its calls did; it stays pending unless a later cycle has called the model.
 
-    If a later cycle has called the model, the batch was done: its results, those of refused calls
-    and after hooks included, are what the model was given.
+    Returns:
+        What stands behind its message if it is done: its results, those of refused calls and after hooks
+        included, as the model was given them.
     """
-    for call in cycle.calls if cycle else []:
+    calls = cycle.calls if cycle else []
+    for call in calls:
         if call.status == "finished" and call.outcome is not None:
             rebuilt.state_set.update(call.outcome.state_set)
             rebuilt.state_deleted.difference_update(call.outcome.state_set)
@@ -83,33 +112,35 @@ def _take(rebuilt: Rebuilt, pending: Pending, cycle: RecoveredCycle | None, late
                 rebuilt.state_deleted.add(key)
     settled = later[0].opened_with if later else []
     if any("toolResult" in block for message in settled for block in message["content"]):
-        rebuilt.messages.extend(settled)
-        rebuilt.kept += len(cycle.calls) if cycle else 0
-        return
-    for call in cycle.calls if cycle else []:
+        rebuilt.kept += len(calls)
+        return settled
+    for call in calls:
         if call.status == "finished" and call.outcome is not None and call.outcome.result is not None:
             pending.recovered[call.index] = call  # the next cycle's hooks and handlers hear of it first
             rebuilt.kept += 1
         elif call.status == "unknown" or (call.outcome is not None and call.outcome.kind == "unknown"):
             doubt(pending, call.index, call.detail or "its cycle failed while it ran")
             rebuilt.unknown[call.index] = pending.unknown[call.index]
-    uses = tool_uses(pending.message)
-    if all(index in pending.results for index in range(len(uses))):
-        rebuilt.messages.append(results_message(pending.results[index] for index in range(len(uses))))
-    else:
-        rebuilt.pending = pending
+    rebuilt.pending = pending
+    return []
 
 
 def adopt(rebuilt: Rebuilt, state: SessionState) -> None:
     """Take over what counts of a failed cycle. Questions and answers of the same batch stay the session's."""
+    if rebuilt.behind and state.pending is not None:
+        state.put_behind(state.pending.message, rebuilt.behind)
     state.extend(rebuilt.messages)
     state.agent_state = {**state.agent_state, **rebuilt.state_set}
     for key in rebuilt.state_deleted:
         state.agent_state.pop(key, None)
     state.model_calls += rebuilt.model_calls
-    state.progress.cycles += rebuilt.model_calls
+    state.progress.cycles += rebuilt.cycles
+    state.progress.forced = state.progress.forced or rebuilt.forced
     state.progress.usage = add_usage(state.progress.usage, rebuilt.usage)
     state.progress.latency_ms += rebuilt.latency_ms
+    if rebuilt.response is not None:
+        counted = {"usage": no_usage(), "latency_ms": 0, "stored": []}
+        state.response = rebuilt.response.model_copy(update=counted)
     before, state.pending = state.pending, rebuilt.pending
     if state.pending is None:
         return

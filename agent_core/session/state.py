@@ -1,16 +1,18 @@
 """Everything that a session is: one object, carried whole across continue-as-new."""
 
+from collections.abc import Callable
 from typing import Literal
 
 from pydantic import Field
 
 from countersign.agent_core.conversation import SEGMENT_BYTES
 from countersign.agent_core.json_values import JsonObject, JsonValue, json_size
-from countersign.agent_core.messages import Message
+from countersign.agent_core.messages import Message, unanswered
 from countersign.agent_core.wire import (
     PROTOCOL,
     AuditEntry,
     CycleOutcome,
+    ModelResponse,
     Pending,
     Piece,
     SessionOptions,
@@ -82,6 +84,9 @@ class SessionState(Wire):
     pending: Pending | None = None
     prompts: list[QueuedPrompt] = Field(default_factory=list)
     go_on: bool = Field(default=False, description="a cycle ended with results and the next one is due")
+    response: ModelResponse | None = Field(
+        default=None, description="what the model has answered to a cycle that failed: for the one that goes on"
+    )
     resume_due: bool = Field(
         default=False, description="an answer, an expiry or a recovery is not yet handed to a cycle"
     )
@@ -136,6 +141,28 @@ class SessionState(Wire):
                 self.segments.append(self.tail)
                 self.tail = []
             self.segments.append(piece)
+
+    def put_results(self, results: Message, asking: Message) -> None:
+        """Put the results of a message's calls right behind it, if it is there and has none."""
+        self._behind(asking, lambda behind: [results, *behind])
+
+    def put_behind(self, asking: Message, messages: list[Message]) -> None:
+        """Let messages stand behind one whose calls have no results, in the place of whatever does.
+
+        The message is put back if a hook has removed it.
+        """
+        if not self._behind(asking, lambda _: messages):
+            self.extend([asking, *messages])
+
+    def _behind(self, asking: Message, change: Callable[[list[Message]], list[Message]]) -> bool:
+        pieces = self.pieces()
+        stored = max((place for place, piece in enumerate(pieces, 1) if isinstance(piece, StoredSegment)), default=0)
+        # What asks for tools is never in storage before it has its results.
+        messages = [message for piece in pieces[stored:] if isinstance(piece, list) for message in piece]
+        place = unanswered(messages, asking)
+        if place is not None:
+            self.replace([*pieces[:stored], messages[:place], change(messages[place:])])
+        return place is not None
 
     def note(self, entry: AuditEntry) -> None:
         """Add a line to the audit trail; the oldest ones go."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from countersign.agent_core.calls_in_doubt import all_given_up
 from countersign.agent_core.json_values import JsonObject
-from countersign.agent_core.messages import Message, results_message, tool_uses
+from countersign.agent_core.messages import Message, results_message
 from countersign.agent_core.session.answering import open_questions
 from countersign.agent_core.session.recovery import adopt, doubt_lost, rebuild
 from countersign.agent_core.session.state import QueuedPrompt, SessionState
@@ -55,6 +55,7 @@ class Turns:
         elif state.go_on:
             state.go_on = False
             given = self._input("continue")
+            given.response, state.response = state.response, None
         elif state.prompts:
             queued = state.prompts.pop(0)
             if queued.resumes:  # what the turn has used so far counts on
@@ -172,14 +173,14 @@ class Turns:
         rebuilt = rebuild(recovery, given)
         self._note(now, "cycle_failed", reason=recovery.reason, kept=rebuilt.kept, unknown=sorted(rebuilt.unknown))
         state.cycle = max([state.cycle + 1, *(cycle.cycle for cycle in recovery.cycles)])
-        again = given.opens == "prompt" and rebuilt.model_calls == 0
+        again = given.opens == "prompt" and not rebuilt.begun
         if again and not state.stopping and state.failures < CYCLE_FAILURES:
             # Nothing has happened yet: the prompt runs again, in the same turn.
             state.prompts.insert(0, QueuedPrompt(messages=given.prompt, resumes=True))
             rebuilt.messages.clear()
         adopt(rebuilt, state)
         if state.pending is None:
-            state.go_on = given.opens != "prompt" or rebuilt.model_calls > 0
+            state.go_on = given.opens != "prompt" or rebuilt.begun
         self._set_status("idle", now)
         if state.stopping:
             state.stopping = False
@@ -222,11 +223,10 @@ class Turns:
         state = self.state
         if state.pending is not None:
             self._withdraw(now)
-            last = state.conversation()[-1:]  # what asks for tools is never in storage before it has its results
-            if last and tool_uses(last[0]):
-                state.extend([results_message(all_given_up(state.pending, text))])
+            state.put_results(results_message(all_given_up(state.pending, text)), state.pending.message)
             state.pending = None
         state.go_on = state.resume_due = False
+        state.response = None  # no hook has heard it to the end
         self._note(now, "turn_ended", stop_reason=stop_reason, error=error.model_dump() if error else None)
         self._set_status("idle", now)
         state.last = self._result(stop_reason, message, error)

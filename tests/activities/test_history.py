@@ -9,7 +9,7 @@ from tests.activities.calls import PassesOn, served, tool_call
 
 from countersign import ScriptedModel, tool
 from countersign.activities.registry import activities_for
-from countersign.agent_core.messages import user_message
+from countersign.agent_core.messages import assistant_text, user_message
 from countersign.agent_core.wire import MODEL_ACTIVITY, READ_CYCLE_ACTIVITY, ModelCall, Recovery
 
 BEGAN = asyncio.Event()
@@ -29,6 +29,12 @@ async def endless() -> str:
     return "never"
 
 
+@tool
+def large() -> str:
+    """Say a lot."""
+    return "z" * 900_000
+
+
 @workflow.defn(name="LikeACycle", sandboxed=False)
 class LikeACycle:
     """Runs activities one by one, as a cycle would, and then waits to be terminated."""
@@ -40,18 +46,18 @@ class LikeACycle:
         await workflow.wait_condition(lambda: False)
 
 
-def model_call(cycle: int, call: int = 0) -> list:
-    given = ModelCall(agent="tester", session_id="s", cycle=cycle, call=call).model_dump()
-    return [MODEL_ACTIVITY, [given, [user_message("hi")]]]
+def model_call(cycle: int, call: int = 0, messages: list | None = None, **more) -> list:
+    given = ModelCall(agent="tester", session_id="s", cycle=cycle, call=call, **more).model_dump()
+    return [MODEL_ACTIVITY, [given, messages or [user_message("hi")]]]
 
 
-def call_of(name: str, cycle: int, index: int) -> list:
-    return [name, [tool_call(name, cycle=cycle, index=index).model_dump()]]
+def call_of(name: str, cycle: int, index: int, **more) -> list:
+    return [name, [tool_call(name, cycle=cycle, index=index, **more).model_dump()]]
 
 
 async def read(queue, model, steps, until) -> Recovery:
     """Run these activities, terminate their workflow, and read what it had finished."""
-    deployments = served(quick, endless, model=model)
+    deployments = served(quick, endless, large, model=model)
     worker = Worker(
         queue.client, task_queue=queue.name, workflows=[LikeACycle, PassesOn], activities=activities_for(deployments),
         graceful_shutdown_timeout=timedelta(milliseconds=100),
@@ -117,6 +123,63 @@ async def test_the_last_answer_of_a_cycle_counts(queue):
     recovery = await read(queue, ScriptedModel(["one", "two"]), steps, finished(2))
     assert recovery.cycles[0].response is not None
     assert recovery.cycles[0].response.message["content"] == [{"text": "two"}]
+
+
+async def test_a_message_is_what_hooks_had_made_of_it(queue):
+    """As its calls say; or as the model was shown it later, and nothing if that is what it had said."""
+    left = assistant_text("moderated")
+    later = [user_message("hi"), assistant_text("two"), user_message("more")]
+    steps = [
+        model_call(1),
+        call_of("quick", 1, 0, message=left),
+        model_call(2, 1),
+        model_call(3, 2, later),
+        model_call(4, 3, [user_message("hi"), left, user_message("more")]),
+    ]
+    recovery = await read(queue, ScriptedModel(["one", "two", "three", "four"]), steps, finished(5))
+    assert [cycle.message for cycle in recovery.cycles] == [left, None, left, None]
+
+
+async def test_a_prompt_is_what_hooks_had_made_of_it(queue):
+    """All messages with which the invocation began, and none from before."""
+    sent = [user_message("earlier"), user_message("context"), user_message("my pin is ****")]
+    steps = [model_call(1, messages=sent, prompt=2), model_call(2)]
+    recovery = await read(queue, ScriptedModel(["one", "two"]), steps, finished(2))
+    assert [cycle.prompt for cycle in recovery.cycles] == [sent[1:], None]
+
+
+async def test_what_somebody_completed_by_hand_is_unknown(queue):
+    """A result that is no tool's outcome fails its cycle, not the recovery of it."""
+    BEGAN.clear()
+    completed = False
+
+    async def ended(cycle) -> bool:
+        nonlocal completed
+        if BEGAN.is_set() and not completed:
+            [running] = (await cycle.describe()).raw_description.pending_activities
+            by_hand = queue.client.get_async_activity_handle(
+                workflow_id=cycle.id, run_id=None, activity_id=running.activity_id
+            )
+            await by_hand.complete("done by hand")
+            completed = True
+        return completed
+
+    recovery = await read(queue, ScriptedModel([]), [call_of("endless", 1, 0)], ended)
+    [call] = recovery.cycles[0].calls
+    assert (call.status, call.detail) == (
+        "unknown",
+        "the activity of 'endless' ended with something that is no outcome of a tool",
+    )
+
+
+async def test_results_too_large_to_be_read_together_say_that_their_calls_ran(queue):
+    """The largest go first; that all of them have run is known."""
+    steps = [call_of("large", 1, index) for index in range(3)] + [call_of("quick", 1, 3)]
+    recovery = await read(queue, ScriptedModel([]), steps, finished(4))
+    results = [call.outcome.result for call in recovery.cycles[0].calls if call.outcome]
+    texts = [result["content"][0]["text"] for result in results if result is not None]
+    assert [text[:12] for text in texts] == ["The tool ran", "The tool ran", "z" * 12, "done"]
+    assert {call.status for call in recovery.cycles[0].calls} == {"finished"}
 
 
 async def test_nobody_knows_what_a_workflow_that_is_gone_has_done(queue):

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 
@@ -74,6 +75,53 @@ def test_a_worker_that_breaks_down_ends_although_a_tool_runs():
     ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 1
     assert "RuntimeError: the worker broke down" in ended.stderr
+
+
+STUBBORN = """
+import asyncio
+from countersign import Agent, ScriptedModel, durable, tool
+from countersign.models import calls
+
+@tool
+async def stubborn() -> str:
+    print("begun", flush=True)
+    while True:
+        try:
+            await asyncio.sleep(0.1)
+        except asyncio.CancelledError:
+            pass
+
+@durable("stubborn")
+def agent():
+    return Agent(model=ScriptedModel([calls(("stubborn", {}))]), tools=[stubborn])
+"""
+
+
+async def test_a_worker_ends_although_a_tool_ignores_its_cancellation(lab):
+    """It says which one; else it would neither serve nor end, until somebody kills it."""
+    lab.package("stays", agents=STUBBORN)
+    worker = lab.worker("stays.agents", None, "--graceful-shutdown-s", "0")
+    await lab.start(worker, "stubborn", "go")
+    async with asyncio.timeout(20):
+        while "begun" not in worker.said():
+            await asyncio.sleep(0.05)
+    process = worker.process
+    await asyncio.to_thread(worker.stop)
+    assert process.returncode == 0
+    assert "these go on after they were cancelled: stubborn" in worker.said()
+
+
+SLOW_IMPORT = "import threading\nprint('importing', flush=True)\nthreading.Event().wait()"
+
+
+def test_a_worker_that_still_imports_ends_at_once_when_told_to(tmp_path):
+    """As the first process of a container, too, where a signal that nobody asked for is lost."""
+    (tmp_path / "slow_agents.py").write_text(SLOW_IMPORT)
+    command = [sys.executable, "-m", "countersign.worker", "--agents", "slow_agents"]
+    process = subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE)
+    assert process.stdout.readline() == b"importing\n"
+    process.send_signal(signal.SIGTERM)
+    assert process.wait(30) == 143
 
 
 def test_a_missing_namespace_is_named(temporal_server):

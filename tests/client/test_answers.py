@@ -34,6 +34,12 @@ def test_what_stands_in_a_block_wins_over_the_arguments():
     }
 
 
+def test_what_stands_beside_an_answer_is_sent_too():
+    """A digest may stand in the block or beside it; either wins over the arguments."""
+    own = {"digest": "d1", **answer_block("a", "y")}
+    assert answer_blocks(own, digest="d2") == [own]
+
+
 @pytest.mark.parametrize("bad", ["y", ("a",), {"interruptId": "a"}, [{"interruptResponse": {"interruptId": "a"}}], [3]])
 def test_what_is_no_answer_is_refused_before_it_is_sent(bad):
     """A missing response is not taken for null."""

@@ -101,6 +101,25 @@ def test_without_a_server_it_exits_with_3_and_still_imports_the_agents():
     assert "'no.such_module'" in checks["agents"]["found"]
 
 
+def test_keys_that_can_not_be_used_are_a_failed_check(tmp_path):
+    """Like whatever else is wrong: exit code 1, and a line of its own."""
+    code, checks = examined(COUNTERSIGN_ENCRYPTION_KEYS=str(tmp_path / "none"))
+    assert (code, checks["settings"]["level"]) == (1, "failure")
+    assert "COUNTERSIGN_ENCRYPTION_KEYS" in checks["settings"]["found"] and checks["versions"]["level"] == "ok"
+
+
+@pytest.mark.parametrize("line", ["api_key = SECRETKEY123", "api_key = 5678123", 'api_key = "SECRETKEY123'])
+@pytest.mark.parametrize("command", ["doctor", "list"])
+def test_a_profile_that_can_not_be_read_shows_no_api_key(tmp_path, command, line):
+    """The line's number is enough to find it."""
+    file = tmp_path / "temporal.toml"
+    file.write_text(f"[profile.cloud]\n{line}\n")
+    got = CliRunner().invoke(app, [command, "--profile", "cloud"], env={"TEMPORAL_CONFIG_FILE": str(file)})
+    assert got.exit_code == 3
+    assert "line 2" in got.output and "TEMPORAL_CONFIG_FILE" in got.output
+    assert not any(secret in got.output for secret in ("SECRETKEY123", "5678123"))
+
+
 def test_a_person_sees_marks_and_advice(temporal_server):
     """A line each, and what to do below it."""
     got = CliRunner().invoke(app, ["doctor", "--address", temporal_server, "--namespace", "nowhere"])

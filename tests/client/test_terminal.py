@@ -27,6 +27,9 @@ from countersign.agent_core.wire import AuditEntry
         ("one\r\ntwo", "one\\u000d\\ntwo"),
         ("tag\U000e0041", "tag\\udb40\\udc41"),
         ("\u3164\u00a0", "\\u3164\\u00a0"),
+        ("rm\ufe00 \U000e0100x\u180b", "rm\\ufe00 \\udb40\\udd00x\\u180b"),
+        ("\U00016fe4\U0001d159", "\\ud81b\\udfe4\\ud834\\udd59"),
+        ("⚠\ufe0f a\ufe0f", "⚠\ufe0f a\\ufe0f"),
     ],
 )
 def test_what_cannot_be_seen_is_shown_as_its_escape(text, shown):

@@ -3,7 +3,7 @@
 import pytest
 from tests.core.driving import START, Clock, block
 
-from countersign.agent_core.answers import REFUSAL_CODES, check_prompt, parse_answers
+from countersign.agent_core.answers import REFUSAL_CODES, check_prompt, check_said_alike, parse_answers
 from countersign.agent_core.session import Session, SessionState
 from countersign.agent_core.wire import CycleOutcome, Pending, Question, SessionOptions
 from countersign.errors import AnswerRefused
@@ -79,6 +79,35 @@ def test_refusals(raw, code):
     before = session.state.model_dump()
     assert code_of(session.answer, raw, START, "test") == code
     assert session.state.model_dump() == before
+
+
+@pytest.mark.parametrize(
+    ("raw", "code"),
+    [
+        ([block("q0", "y", digest="other", responder={"id": "bob"}), block("q0", "y")], "duplicate"),
+        ([block("q0", "y", responder={"id": "bob"}), block("q0", "y", responder={"id": "eve"})], "duplicate"),
+        ([block("q0", "y"), block("q0", "y", comment="")], "duplicate"),
+        ({"digest": "other", "interruptResponse": {"interruptId": "q0", "response": "y", "digest": None}}, "malformed"),
+        ({"digest": None, "interruptResponse": {"interruptId": "q0", "response": "y", "digest": "d0"}}, "malformed"),
+    ],
+)
+def test_what_is_said_twice_is_said_alike(raw, code):
+    """Of two digests one would be forgotten, and an answer taken for what the person has not seen."""
+    assert code_of(check_said_alike, raw) == code
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        [block("q0", "y", digest="d0"), block("q0", "y", digest="d0"), block("q1", "n")],
+        {"digest": "d0", "interruptResponse": {"interruptId": "q0", "response": "y", "digest": "d0"}},
+        {"comment": "fine", "interruptResponse": {"interruptId": "q0", "response": "y", "digest": "d0"}},
+    ],
+)
+def test_the_same_may_be_said_twice(raw):
+    """A batch that was put together twice is taken."""
+    check_said_alike(raw)
+    waiting(question(0), question(1)).answer(raw, START, "test")
 
 
 def test_one_bad_answer_spoils_the_batch():

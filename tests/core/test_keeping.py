@@ -12,8 +12,9 @@ from tests.core.driving import acts, make, reply, results, valid
 from tests.core.paying import payer
 
 from countersign import tool
+from countersign.agent_core.messages import tool_uses
 from countersign.errors import AnswerRefused, EventLoopException
-from countersign.hooks import AfterToolCallEvent, BeforeToolCallEvent
+from countersign.hooks import AfterModelCallEvent, AfterToolCallEvent, BeforeToolCallEvent
 from countersign.models import calls
 from countersign.session import FileSessionManager
 
@@ -56,6 +57,29 @@ def test_a_call_that_a_process_died_in_is_asked_about(tmp_path, manager, word, a
     assert later(reply(asked, word)).stop_reason == "end_turn"
     assert paid(tmp_path)[0] == amounts and valid(later)
     assert [status for status, _ in results(later)] == ["success", "success" if word == "retry" else "error"]
+
+
+def test_what_is_stored_is_the_batch_that_hooks_left(tmp_path):
+    """A process that dies in a call leaves a doubt about that very call, also if a hook has taken out one before it."""
+    found = []
+
+    def take_out(event: AfterModelCallEvent):
+        if event.stop_response is not None and tool_uses(event.stop_response.message):
+            del event.stop_response.message["content"][0]
+
+    def stored(tools):
+        return make([], acts(1, 2), tools=tools, hooks=[take_out], session_manager=FileSessionManager(
+            "s", storage_dir=str(tmp_path)))  # fmt: skip
+
+    @tool
+    def act(x: int) -> int:
+        """Act."""
+        pending = stored([])._here()._session.state.pending
+        found.extend((use["input"], place in pending.unknown) for place, use in enumerate(tool_uses(pending.message)))
+        return x
+
+    stored([act])("go")
+    assert found == [({"x": 2}, True)]
 
 
 def test_a_later_process_that_knows_no_question_is_told(tmp_path):

@@ -11,7 +11,7 @@ from tests.core.driving import Clock, StillEffects, acts, asking, block, make
 from countersign import Agent, ScriptedModel, tool
 from countersign.agent_core.cycle import run_cycle
 from countersign.agent_core.effects import current_effects
-from countersign.agent_core.messages import history_faults, message_text
+from countersign.agent_core.messages import history_faults, message_text, user_message
 from countersign.agent_core.session import Session, SessionState
 from countersign.agent_core.wire import (
     ModelResponse,
@@ -22,7 +22,7 @@ from countersign.agent_core.wire import (
     ToolOutcome,
 )
 from countersign.errors import AnswerRefused
-from countersign.hooks import AfterToolCallEvent, BeforeToolCallEvent, BeforeToolsEvent
+from countersign.hooks import AfterToolCallEvent, BeforeInvocationEvent, BeforeToolCallEvent, BeforeToolsEvent
 from countersign.models import calls
 from countersign.types.tools import ToolContext
 
@@ -89,6 +89,23 @@ def test_stop_while_waiting_withdraws_the_questions():
     with pytest.raises(AnswerRefused, match="asks nothing") as caught:
         it.session.answer(block(asked, "y"), it.now, "test")
     assert caught.value.code == "not_interrupted"
+
+
+@pytest.mark.parametrize("how", ["stop", "close"])
+def test_results_belong_behind_their_message_whatever_stands_there(how):
+    """A message of a hook behind the one that asks does not cost its calls their results when the turn ends."""
+
+    def note(event: BeforeToolCallEvent):
+        event.agent.messages.append(user_message("a person is being asked"))
+
+    def prepend(event: BeforeInvocationEvent):
+        event.messages = [*(event.messages or []), user_message("by the way")]
+
+    it = driven(1, 2, hooks=[note, asking, prepend]).prompt().step().answer("y", 0).step()
+    getattr(it.session, how)(it.now)
+    assert it.valid()
+    assert it.result_texts()[0] == "1"
+    assert user_message("by the way") in it.session.conversation()
 
 
 def test_stop_keeps_finished_results():

@@ -178,5 +178,8 @@ async def test_a_cycle_that_failed_keeps_that_the_model_was_asked():
     lost = [RecoveredCycle(cycle=1, response=found[0].response),
             RecoveredCycle(cycle=2, response=found[1].response, opened_with=agent.messages[2:3])]  # fmt: skip
     session.recover(Recovery(reason="lost", cycles=lost), first, clock.moment)
-    assert session.conversation() == agent.messages[:4]
-    assert session.next_cycle(clock.moment).pending is not None
+    assert session.conversation() == agent.messages[:3]
+    given = session.next_cycle(clock.moment)
+    assert (given.progress.forced, given.progress.cycles, given.model_calls) == (True, 1, 2)
+    outcome = (await run_cycle(agent, given, session.conversation(), effects)).outcome
+    assert (outcome.structured_output, outcome.progress.cycles) == (Trip(city="Delft").model_dump(mode="json"), 2)

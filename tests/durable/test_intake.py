@@ -106,6 +106,10 @@ async def test_answers_are_refused_by_code(lab):
     block = {"interruptResponse": {"interruptId": first.id, "response": "y"}}
     assert await code(("int-none", "y")) == "unknown_interrupt"
     assert await code([block, {"interruptResponse": {"interruptId": first.id, "response": "n"}}]) == "duplicate"
+    twice = [{**block, "digest": "0" * 64}, block]
+    assert await code(twice) == "duplicate"
+    with pytest.raises(AnswerRefused, match="stands twice"):
+        await session.invoke(twice)
     assert (
         await code([block, {"interruptResponse": {"interruptId": "int-none", "response": "n"}}]) == "unknown_interrupt"
     )

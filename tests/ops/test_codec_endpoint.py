@@ -3,10 +3,12 @@
 import base64
 import json
 import os
+import socket
 import subprocess
 import sys
 import time
 import zlib
+from pathlib import Path
 
 import httpx
 import pytest
@@ -15,7 +17,7 @@ from temporalio.api.common.v1 import Payload
 from countersign.agent_client.dev_server import free_port
 from countersign.agent_client.payloads import PayloadSettings, data_converter
 from countersign.agent_ops.access import AccessSettingsError, anybody, bearer_tokens, named_check
-from countersign.agent_ops.codec_app import LARGEST_BYTES, UNREADABLE_KEY, codec_app
+from countersign.agent_ops.codec_app import LARGEST_BYTES, UNREADABLE_KEY, codec_app, origin_of
 
 UI, TOKEN = "http://localhost:8233", "0123456789abcdef0123456789abcdef"
 ORIGINS = (
@@ -100,7 +102,20 @@ async def test_a_request_s_payloads_share_one_budget(settings):
     bomb = Payload(metadata={"encoding": b"binary/zlib"}, data=zlib.compress(large.SerializeToString()))
     async with asking(settings) as http:
         first, *rest = values(await http.post("/decode", json=as_json(*[bomb] * 20)))
-    assert len(first) == 40_000_000 and all("send fewer at once" in one[UNREADABLE_KEY] for one in rest)
+    assert len(first) == 40_000_000 and all("larger than" in one[UNREADABLE_KEY] for one in rest)
+
+
+async def test_what_is_unpacked_in_vain_counts(settings):
+    """Else a request with hundreds of bombs would keep the endpoint from others for minutes."""
+    large = Payload(metadata={"encoding": b"json/plain"}, data=bytes(64 * 1024 * 1024))
+    whole = zlib.compress(large.SerializeToString())
+    small = zlib.compress(Payload(metadata={"encoding": b"json/plain"}, data=b'"small"').SerializeToString())
+    packed = [Payload(metadata={"encoding": b"binary/zlib"}, data=data) for data in (small, whole, whole, small)]
+    [good] = await data_converter(settings).encode(["good"])
+    async with asking(settings) as http:
+        first, *bombs, late, last = values(await http.post("/decode", json=as_json(*packed, good)))
+    assert (first, last) == ("small", "good")
+    assert all("larger than" in one[UNREADABLE_KEY] for one in [*bombs, late])
 
 
 @pytest.mark.parametrize(
@@ -170,6 +185,13 @@ def test_a_token_file_without_good_tokens_is_refused(tmp_path, text):
         bearer_tokens(tmp_path / "tokens")
 
 
+def test_a_token_in_the_place_of_its_file_is_not_shown():
+    """What can't be read may be the secret itself."""
+    with pytest.raises(AccessSettingsError, match="--token-file") as raised:
+        bearer_tokens(Path(TOKEN))
+    assert TOKEN not in str(raised.value)
+
+
 @pytest.mark.parametrize("name", ["json", "json:nothing", "no.such:function", "json:__name__"])
 def test_a_check_that_is_no_function_is_refused(name):
     """By its name, before anything is served."""
@@ -188,6 +210,8 @@ def command(*words: str) -> list[str]:
         (("--open", "--check", "a:b"), "one of"),
         (("--open", "--host", "0.0.0.0"), "loopback"),
         (("--open", "--ui-origin", "http://localhost:8233/"), "without a path"),
+        (("--open", "--ui-origin", "http://localhost:99999"), "without a path"),
+        (("--open", "--ui-origin", "http://[::1"), "without a path"),
         (("--token-file", "/no/such"), "/no/such"),
     ],
 )
@@ -195,6 +219,33 @@ def test_the_command_refuses_what_is_not_safe(words, complaint):
     """One line, exit code 2."""
     ended = subprocess.run(command(*words), capture_output=True, text=True, timeout=60, check=False)
     assert ended.returncode == 2 and complaint in ended.stderr and len(ended.stderr.splitlines()) == 1
+
+
+def test_a_port_in_use_is_named():
+    """And nothing says that it serves."""
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        words = ("--open", "--port", str(taken.getsockname()[1]))
+        ended = subprocess.run(command(*words), capture_output=True, text=True, timeout=60, check=False)
+    assert ended.returncode == 2 and len(ended.stderr.splitlines()) == 1
+    assert f"can't listen on 127.0.0.1:{words[2]}" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "origin"),
+    [
+        ("https://t.example.com:443", "https://t.example.com"),
+        ("http://t.example.com:443", "http://t.example.com:443"),
+        ("HTTP://Temporal.Example.com:80", "http://temporal.example.com"),
+        ("http://[::1]:8233", "http://[::1]:8233"),
+        ("http://u:p@host", None),
+        ("http://host/", None),
+        ("ftp://host", None),
+        ("host:8233", None),
+    ],
+)
+def test_an_origin_is_held_as_browsers_send_it(text, origin):
+    """Else each of its requests would be refused."""
+    assert origin_of(text) == origin
 
 
 def test_the_command_serves(settings, tokens):

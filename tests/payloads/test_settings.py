@@ -10,6 +10,9 @@ from countersign.agent_client.payloads.keys import load_keys
 from countersign.agent_client.payloads.settings import Location
 
 GOOD = base64.b64encode(bytes(range(32))).decode()  # the same in every test process: it stands in names
+URL_SAFE = GOOD.translate(str.maketrans("+/", "-_", "="))
+"""Looks like an id."""
+
 SHORT = base64.b64encode(b"not thirty-two").decode()
 
 
@@ -60,22 +63,33 @@ def test_keys_come_in_the_order_of_the_file(tmp_path, text):
         (f"k1 {GOOD}\nk2 {SHORT}", "line 2"),
         ("k1 not/base64!", "line 1"),
         (f"k/1 {GOOD}", "line 1"),
+        (f"{GOOD} 2026-11", "line 1"),
+        (f"k1 {GOOD}\n{URL_SAFE} 2026-11", "line 2"),
+        (f'{{"k1": "{GOOD}", "{URL_SAFE}": "2026-11"}}', "entry 2"),
         (f"k1 {GOOD}\nk1 {GOOD}", "several keys of id 'k1'"),
         ('{"k1": 7}', "ids and keys in base64"),
         ("{", "not valid JSON"),
     ],
 )
 def test_a_key_file_that_can_not_be_used_says_where(tmp_path, text, words):
-    """The line or the id, the way to make a key, and nothing of a key."""
+    """The line or the entry, the way to make a key, and nothing of a key, also if it stands in its id's place."""
     file = tmp_path / "keys"
     file.write_text(text)
     with pytest.raises(PayloadSettingsError) as raised:
         load_keys(file)
     assert words in str(raised.value) and str(file) in str(raised.value)
-    assert GOOD not in str(raised.value) and SHORT not in str(raised.value)
+    assert not any(secret in str(raised.value) for secret in (GOOD, SHORT, URL_SAFE))
 
 
 def test_a_missing_key_file_is_named(tmp_path):
     """With the variable that named it."""
     with pytest.raises(PayloadSettingsError, match=r"no-such.*COUNTERSIGN_ENCRYPTION_KEYS"):
         data_converter(PayloadSettings(encryption_keys=tmp_path / "no-such"))
+
+
+@pytest.mark.parametrize("text", [f"2026-11 {GOOD}", GOOD, URL_SAFE, f"/{GOOD}"])
+def test_a_key_in_the_place_of_its_file_is_not_shown(text):
+    """Only an absolute path is, for whoever mistyped one."""
+    with pytest.raises(PayloadSettingsError, match="COUNTERSIGN_ENCRYPTION_KEYS") as raised:
+        data_converter(PayloadSettings(encryption_keys=text))
+    assert GOOD not in str(raised.value) and URL_SAFE not in str(raised.value)

@@ -12,6 +12,7 @@ from typing import Any
 from temporalio.client import WorkflowHandle
 from temporalio.service import RPCError
 
+from countersign.agent_client.answers import answer_block
 from countersign.agent_client.errors import AgentRunError
 from countersign.agent_core.session.machine import QUEUED_PROMPTS
 from countersign.client import AgentClient, SessionHandle
@@ -114,7 +115,7 @@ async def _recovered(client: AgentClient, session_id: str) -> None:
 
 
 async def _disturbed(client: AgentClient, session_id: str) -> None:
-    """Signals at odd times: an answer to what nobody has asked yet, more prompts than fit, an answer that is none."""
+    """Signals: an early answer, more prompts than fit, an answer that is none, and two answers to one question."""
     session = await client.start("free", "linger:30", session_id=session_id, lifetime="open")
     cycle = await _lingering(client, session_id)
     await session.respond(("int-1-0-0123456789abcdef", "y"))
@@ -123,6 +124,7 @@ async def _disturbed(client: AgentClient, session_id: str) -> None:
     await cycle.terminate("recorded")
     [question] = await session.wait_for_questions()
     await session.respond((question.id, "maybe"))
+    await session.respond([answer_block(question.id, "skip", comment=said) for said in ("mine", "not mine")])
     await session.close()  # and with it the prompts that wait
     await session.result()
 

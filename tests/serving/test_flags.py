@@ -4,9 +4,10 @@ import re
 import shlex
 
 import pytest
+from pydantic import ValidationError
 
 from countersign.serving.flags import GROUPS, settings_from
-from countersign.serving.settings import WorkerSettings
+from countersign.serving.settings import WorkerSettings, faults
 
 
 @pytest.fixture
@@ -60,3 +61,22 @@ def test_an_unknown_flag_is_named(capsys):
         settings_from(["--agents", "one", "--quiet"])
     assert left.value.code == 2
     assert re.search("unrecognized.*--quiet", capsys.readouterr().err)
+
+
+def test_an_empty_variable_is_not_set(monkeypatch):
+    """So charts write what nobody has filled in; but without keys nothing would be hidden."""
+    for name in ("DEPLOYMENT_NAME", "BUILD_ID", "HEALTH_PORT", "METRICS_ADDRESS", "MAX_ACTIVITIES_PER_SECOND"):
+        monkeypatch.setenv(f"COUNTERSIGN_{name}", "")
+    settings = settings_from(["--agents", "one"])
+    assert (settings.deployment, settings.health_port, settings.metrics_address) == (None, None, None)
+    monkeypatch.setenv("COUNTERSIGN_ENCRYPTION_KEYS", "")
+    assert settings_from(["--agents", "one"]).encryption_keys is not None
+
+
+@pytest.mark.parametrize("flag", ["--graceful-shutdown-s", "--sticky-timeout-s", "--max-cached-workflows"])
+@pytest.mark.parametrize("value", ["inf", "nan", "99999999999999999999"])
+def test_a_number_that_nothing_can_hold_is_refused_by_its_flag(flag, value):
+    """Before it reaches the engine."""
+    with pytest.raises(ValidationError) as raised:
+        settings_from(["--agents", "one", flag, value])
+    assert faults(raised.value).startswith(f"{flag}: ")

@@ -7,9 +7,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from countersign.agent_core.json_values import json_size
+from countersign.agent_core.messages import assistant_text, error_result, results_message, user_message
 from countersign.agent_core.session import Session, SessionState
 from countersign.agent_core.session.state import RememberedUpdate
-from countersign.agent_core.wire import AuditEntry, Pending, Question, SessionOptions
+from countersign.agent_core.wire import AuditEntry, Pending, Question, SessionOptions, StoredSegment
 from countersign.errors import AnswerRefused
 
 NOW = datetime(2030, 1, 1, tzinfo=UTC)
@@ -170,3 +171,14 @@ def test_few_updates_are_remembered_whole():
     whole = [key for key, known in state.updates.items() if "message" in known.result]
     assert (whole[0], len(whole), len(state.updates)) == ("u30", 20, 50)
     assert state.updates["u0"].result == {"moved": True, "turn": 0}
+
+
+def test_results_go_behind_their_message_and_what_is_in_storage_stays_there():
+    """A message of a hook stands between; the reference before it is not looked into."""
+    stored, asks = StoredSegment(messages=2, reference="r"), assistant_text("asks")
+    asks["content"].append({"toolUse": {"toolUseId": "a", "name": "act", "input": {}}})
+    state = SessionState(session_id="s", agent="a", segments=[stored], tail=[asks, user_message("noted")])
+    results = results_message([error_result("a", "no")])
+    for _ in range(2):  # it has them the second time
+        state.put_results(results, asks)
+        assert (state.segments, state.tail) == ([stored], [asks, results, user_message("noted")])
