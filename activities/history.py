@@ -12,6 +12,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from countersign.activities.segments import Segments
+from countersign.agent_core.calls_in_doubt import bare
 from countersign.agent_core.conversation import unpacked
 from countersign.agent_core.json_values import json_size
 from countersign.agent_core.large_results import shorten
@@ -182,16 +183,15 @@ def _recovered(call: ToolCall, item: _Scheduled) -> RecoveredCall:
         outcome = _read_as(ToolOutcome, item.result)
         if outcome is None:
             detail = f"the activity of {call.tool!r} ended with something that is no outcome of a tool"
-            return RecoveredCall(index=call.index, status="unknown", detail=detail)
+            return RecoveredCall(index=call.index, status="unknown", call=bare(call), detail=detail)
         if outcome.kind == "unknown":
-            return RecoveredCall(index=call.index, status="unknown", detail=outcome.detail)
+            return RecoveredCall(index=call.index, status="unknown", call=bare(call), detail=outcome.detail)
         if outcome.kind == "result":
-            ran = call.model_copy(update={"agent_state": {}, "invocation_state": {}, "answers": {}, "message": None})
-            return RecoveredCall(index=call.index, status="finished", call=ran, outcome=outcome)
+            return RecoveredCall(index=call.index, status="finished", call=bare(call), outcome=outcome)
         return RecoveredCall(index=call.index, status="never_started", detail=outcome.kind)
     # A started activity shows in the history only once it has ended, so nothing is sure here.
     detail = f"its cycle ended while {call.tool!r} was scheduled or running {item.failure}".rstrip()
-    return RecoveredCall(index=call.index, status="unknown", detail=detail)
+    return RecoveredCall(index=call.index, status="unknown", call=bare(call), detail=detail)
 
 
 async def _activities(client: Client, workflow_id: str, run_id: str | None) -> list[_Scheduled]:

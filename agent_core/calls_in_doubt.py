@@ -1,20 +1,31 @@
 """Calls that may have run, or have: what a batch keeps of them, and what the model is told if it is given up."""
 
 from countersign.agent_core.messages import ToolResult, error_result, not_run, tool_uses
-from countersign.agent_core.wire import Pending
+from countersign.agent_core.wire import Pending, ShownCall, ToolCall
 
 
-def doubt(pending: Pending, index: int, detail: str, *, not_run: bool = False) -> None:
+def bare(call: ToolCall) -> ToolCall:
+    """A call as it is kept: what was issued, without what surrounds it."""
+    return call.model_copy(update={"agent_state": {}, "invocation_state": {}, "answers": {}, "message": None})
+
+
+def doubt(pending: Pending, index: int, detail: str, *, call: ToolCall | None = None, not_run: bool = False) -> None:
     """Keep a call for a person's word.
 
     Args:
         pending: Its batch.
         index: Its place there.
         detail: What is known.
+        call: How it was issued, if that is known now.
         not_run: True if surely nobody has run it; else it may have run.
     """
+    issued = pending.issued.get(index)
+    if call is not None:
+        issued = ShownCall(index=index, tool_use_id=call.tool_use_id, tool=call.tool, input=call.input)
     resolve(pending, index)
     pending.unknown[index] = detail
+    if issued is not None:
+        pending.issued[index] = issued
     if not_run:
         pending.not_run.append(index)
 
@@ -22,6 +33,7 @@ def doubt(pending: Pending, index: int, detail: str, *, not_run: bool = False) -
 def resolve(pending: Pending, index: int) -> None:
     """A call is in doubt no more."""
     pending.unknown.pop(index, None)
+    pending.issued.pop(index, None)
     pending.not_run = [one for one in pending.not_run if one != index]
 
 
@@ -35,6 +47,12 @@ def doubt_words(pending: Pending, index: int) -> str | None:
     if index in pending.not_run:
         return f"This call has not run: {detail}"
     return f"This call may have run; its outcome is unknown: {detail}"
+
+
+def with_doubt(pending: Pending, index: int, result: ToolResult) -> ToolResult:
+    """The result of a call that does not run now, with what is known of it otherwise."""
+    words = doubt_words(pending, index)
+    return {**result, "content": [*result["content"], {"text": words}]} if words else result
 
 
 def given_up(pending: Pending, index: int, text: str) -> ToolResult:

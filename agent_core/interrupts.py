@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Final
 
 from countersign.agent_core.json_values import JsonObject, canonical_json, digest
-from countersign.agent_core.plain_answers import refuses
+from countersign.agent_core.plain_answers import approves, refuses
 from countersign.agent_core.wire import Question, ShownCall
 
 
@@ -75,6 +75,21 @@ def is_denial(response: Any, answers: JsonObject) -> bool:
     if canonical_json(deny) == canonical_json(response):
         return True
     return isinstance(deny, str) and isinstance(response, str) and response.strip().startswith(f"{deny}:")
+
+
+def refused(question: Question) -> bool:
+    """True if a question's answer says no: clearly, or to who judged it. It holds whatever changes (rule 5)."""
+    if question.answer is None:
+        return False
+    return question.verdict is False or is_refusal(question.answer.response, question.answers)
+
+
+def approved(question: Question) -> bool:
+    """True if a question's answer says yes: to who judged it, or, if nothing did, clearly or in its own word."""
+    if question.answer is None or question.verdict is not None:
+        return question.verdict is True
+    response = question.answer.response
+    return approves(response) or ("approve" in question.answers and response == question.answers["approve"])
 
 
 def call_digest(tool: str, canonical_input: Any) -> str:

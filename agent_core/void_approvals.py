@@ -1,8 +1,7 @@
 """Why an approval does not hold any more, in the words that the question after it shows. Pure."""
 
-from countersign.agent_core.interrupts import is_refusal
+from countersign.agent_core.interrupts import approved, refused
 from countersign.agent_core.json_values import JsonValue, canonical_json
-from countersign.agent_core.plain_answers import approves
 from countersign.agent_core.wire import Question
 
 
@@ -21,11 +20,10 @@ def why_void(answered: Question, reason: JsonValue, digest: str, *, lapsed: bool
     given = answered.answer
     if answered.scope not in ("call", "batch") or given is None:
         return None
-    if is_refusal(given.response, answered.answers) or answered.verdict is False:
+    if refused(answered):
         return None
     who = (given.responder.get("id") if isinstance(given.responder, dict) else None) or "somebody"
-    approval = approves(given.response) or given.response == answered.answers.get("approve")
-    since = f"it was {'approved' if approval else 'answered'} by {who}"
+    since = f"it was {'approved' if approved(answered) else 'answered'} by {who}"
     if canonical_json(answered.reason) != canonical_json(reason):
         return f"the reason changed since {since}"
     if answered.digest != digest:

@@ -154,6 +154,7 @@ class Pending(Wire):
     executions: dict[int, int] = Field(default_factory=dict, description="finished runs of each call")
     unknown: dict[int, str] = Field(default_factory=dict, description="calls that may have run, and why")
     not_run: list[int] = Field(default_factory=list, description="those of `unknown` that surely have not run")
+    issued: dict[int, ShownCall] = Field(default_factory=dict, description="those of `unknown`, as they were issued")
     recovered: dict[int, "RecoveredCall"] = Field(
         default_factory=dict, description="calls that a failed cycle ran, whose results no hook has seen yet"
     )
@@ -387,7 +388,7 @@ class RecoveredCall(Wire):
 
     index: int
     status: Literal["finished", "never_started", "unknown"]
-    call: ToolCall | None = Field(default=None, description="what ran, without the agent's state, if it finished")
+    call: ToolCall | None = Field(default=None, description="what was issued, without the agent's state")
     outcome: ToolOutcome | None = None
     detail: str = ""
 

@@ -61,7 +61,7 @@ def _question(detail: Detail) -> str:
 
 def _started(detail: Detail) -> str:
     approvals = [item for item in detail.get("approved_by") or [] if isinstance(item, dict)]
-    named = ", ".join(f"{responder_name(item)} ({item.get('question')})" for item in approvals)
+    named = ", ".join(f"{responder_name(item)} ({item.get('question') or 'inline'})" for item in approvals)
     return f"{detail.get('tool')} started" + (f", approved by {named}" if named else "")
 
 
@@ -106,6 +106,7 @@ _WORDS: dict[str, Callable[[Detail], str]] = {
     "question_asked": lambda detail: f"asked {_question(detail)}",
     "answered": _answered,
     "refused": lambda detail: f"refused {detail.get('what')} ({detail.get('code')}): {detail.get('reason')}",
+    "answer_unused": lambda detail: f"the answer to {_question(detail)} changed nothing: it came too late",
     "expired": lambda detail: f"nobody answered {_question(detail)} in time",
     "question_withdrawn": lambda detail: f"withdrew {_question(detail)}",
     "approval_void": lambda detail: (

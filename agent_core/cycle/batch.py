@@ -40,6 +40,7 @@ class Batch:
         self.produced: dict[int, ToolResult] = {}
         self.error: CallbackError | None = None
         self._noted = {question.id for question in pending.questions}
+        self._withdrawn = {question.id for question in pending.questions if question.status == "withdrawn"}
 
     def unfinished(self) -> list[int]:
         """The places of the calls that have no result."""
@@ -54,10 +55,10 @@ class Batch:
         result = {**result, "toolUseId": self.uses[index]["toolUseId"]}
         self.pending.results[index] = result
         self.produced[index] = result
-        for question in self.ledger.settle(index):
-            self.context.note("question_withdrawn", question=question.id, name=question.name)
+        self.ledger.settle(index)
         if not self.unfinished():
             self.ledger.settle(None)
+        self.note_withdrawn()
 
     def finish_rest(self, text: str) -> None:
         """Give every call that has no result an error result: it did not run, or nobody knows."""
@@ -73,3 +74,10 @@ class Batch:
             tools = ", ".join(dict.fromkeys(call.tool for call in question.calls))
             self.context.note("approval_void", tool=tools, questions=[question.name], why=question.fault)
         self.context.note("question_asked", question=question.id, name=question.name)
+
+    def note_withdrawn(self) -> None:
+        """Tell the audit trail of the questions that were asked and are asked no more, for whatever reason."""
+        for question in self.pending.questions:
+            if question.status == "withdrawn" and question.id in self._noted - self._withdrawn:
+                self._withdrawn.add(question.id)
+                self.context.note("question_withdrawn", question=question.id, name=question.name)

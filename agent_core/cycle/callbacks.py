@@ -7,7 +7,7 @@ import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from countersign.agent_core.approvals import Asking
+from countersign.agent_core.asking import Asking
 from countersign.agent_core.effects import Effects
 from countersign.agent_core.errors import CallbackError, PolicyViolationError
 from countersign.agent_core.hooks.events import (

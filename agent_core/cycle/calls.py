@@ -9,13 +9,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from countersign.agent_core.approvals import Ask
-from countersign.agent_core.calls_in_doubt import doubt
+from countersign.agent_core.calls_in_doubt import doubt, resolve, with_doubt
 from countersign.agent_core.cycle.batch import STOPPED_TEXT, Batch
 from countersign.agent_core.cycle.decider import Decider
 from countersign.agent_core.cycle.decision import Asked, Refused, Run
 from countersign.agent_core.cycle.signatures import approved_by, words_for_the_model
 from countersign.agent_core.errors import CallbackError, RetryLimitError
 from countersign.agent_core.hooks.events import AfterToolCallEvent
+from countersign.agent_core.interrupts import refused
 from countersign.agent_core.json_values import check_json
 from countersign.agent_core.messages import ToolResult, ToolUse, error_result, not_run
 from countersign.agent_core.structured_output import OutputTool
@@ -65,7 +66,9 @@ class Calls:
         """True if the call's body has asked and nobody has answered: it need not run only to ask again."""
         if index in self._batch.pending.unknown:
             return False
-        return any(question.scope == "tool" and question.status == "open" for question in self._batch.ledger.of(index))
+        questions = list(self._batch.ledger.of(index))
+        no = any(question.status == "answered" and refused(question) for question in questions)
+        return not no and any(question.scope == "tool" and question.status == "open" for question in questions)
 
     async def _decide(self, index: int, runs: list[Run]) -> None:
         before = self._context.agent.handlers_snapshot()
@@ -115,7 +118,7 @@ class Calls:
         for run in runs:
             approvals = approved_by([*self._batch.ledger.of(run.call.index), *self._batch.ledger.of(None)])
             self._context.note("tool_started", index=run.call.index, tool=run.call.tool, digest=run.call.digest,
-                               approved_by=approvals)  # fmt: skip
+                               approved_by=[*approvals, *run.inline])  # fmt: skip
             if isinstance(run.tool, OutputTool):
                 self._batch.pending.outputs[run.call.index] = run.call.input
                 await conclude(run, run.tool.outcome(run.call))
@@ -134,6 +137,8 @@ class Calls:
         surely = {"not_run": True} if outcome.not_run else {}
         self._context.note("tool_ended", index=index, tool=run.call.tool, outcome=outcome.kind, detail=outcome.detail,
                            **surely)  # fmt: skip
+        if outcome.kind not in ("never_started", "lapsed"):
+            self._decider.begun(index)
         if outcome.kind == "interrupt" and outcome.ask is not None:
             ask = Ask(outcome.ask.name, outcome.ask.reason, outcome.ask.answers)
             shown = ShownCall(index=index, tool_use_id=use_id, tool=run.call.tool, input=run.call.input,
@@ -141,22 +146,28 @@ class Calls:
             self._batch.note_asked(self._batch.ledger.open("tool", index, ask, [shown], fresh=True))
             return False
         if outcome.kind == "unknown":
-            doubt(self._batch.pending, index, outcome.detail, not_run=outcome.not_run)
+            doubt(self._batch.pending, index, outcome.detail, call=run.call, not_run=outcome.not_run)
             await self._decide(index, [])
             return False
         if outcome.kind == "never_started":
-            self._batch.finish(index, error_result(use_id, f"Not run: {outcome.detail}"))
+            self._not_run(index, outcome)
             return False
         if outcome.kind == "lapsed":
             runs: list[Run] = []
             await self._decide(index, runs)  # asks the question once more
             if runs:
-                self._batch.finish(index, error_result(use_id, f"Not run: {outcome.detail}"))
+                self._not_run(index, outcome)
             return False
         return await self._take_result(index, run.tool_use, run.tool, outcome)
 
+    def _not_run(self, index: int, outcome: ToolOutcome) -> None:
+        """Give a call that has not begun its result: an error."""
+        result = error_result(self._batch.uses[index]["toolUseId"], f"Not run: {outcome.detail}")
+        self._batch.finish(index, with_doubt(self._batch.pending, index, result))
+
     async def _take_result(self, index: int, use: ToolUse, tool: Tool | None, outcome: ToolOutcome) -> bool:
         """Show the hooks what a call returned. True if one wants it to run again."""
+        resolve(self._batch.pending, index)
         self._batch.pending.executions[index] = self._batch.pending.executions.get(index, 0) + 1
         result = outcome.result or error_result(use["toolUseId"], "Error: the tool returned nothing")
         words = words_for_the_model(list(self._batch.ledger.of(index)), self._batch.pending.edits.get(index))

@@ -5,27 +5,28 @@ This is where an approval is held against what would run now (docs/approvals.md,
 
 import contextlib
 import copy
-from typing import Any
 
-from countersign.agent_core.approvals import Ask, Asking, Ledger
-from countersign.agent_core.calls_in_doubt import doubt_words
+from countersign.agent_core.approvals import Ask, Ledger
+from countersign.agent_core.asking import Asking
+from countersign.agent_core.calls_in_doubt import doubt_words, with_doubt
 from countersign.agent_core.cycle.context import CycleContext, cancel_text
 from countersign.agent_core.cycle.decision import Asked, Decision, Refused, Run
+from countersign.agent_core.cycle.edits import Edits
 from countersign.agent_core.cycle.gates import Gates
-from countersign.agent_core.cycle.signatures import as_it_would_run, denied, signed
+from countersign.agent_core.cycle.signatures import answers_for_the_tool, as_it_would_run, denied, signed
 from countersign.agent_core.errors import ToolError, ToolInputError
 from countersign.agent_core.hooks.events import BeforeToolCallEvent
-from countersign.agent_core.interrupts import call_digest, is_refusal, question_digest
+from countersign.agent_core.interrupts import approved, call_digest
 from countersign.agent_core.json_values import digest
 from countersign.agent_core.messages import ToolUse, error_result
 from countersign.agent_core.tools.base import Tool
-from countersign.agent_core.wire import GivenAnswer, Pending, Question, ShownCall, ToolCall
+from countersign.agent_core.wire import Pending, Question, ShownCall, ToolCall
 
 REFUSAL_LIMIT = 3
 """How often the model may repeat a refused call in one turn before nobody is asked any more."""
 
-RENAME_LIMIT = 3
-"""How often handlers may be heard anew because the tool of a call was changed behind their back."""
+HEARINGS = 10
+"""How often hooks and handlers are heard in one pass about a call that they, or people inline, keep changing."""
 
 
 class Decider:
@@ -41,17 +42,16 @@ class Decider:
         self._context = context
         self._pending = pending
         self._ledger = ledger
-        self._gates = Gates(context, pending, ledger)
+        self._gates, self._edits = Gates(context, pending, ledger), Edits(context, pending, ledger)
         self.batch_gone: list[Question] = []
         """Answered questions of the batch hook that it does not ask any more."""
 
-    async def decide(self, index: int, original: ToolUse, renames: int = 0) -> Decision:
+    async def decide(self, index: int, original: ToolUse) -> Decision:
         """Run the hooks and handlers of one call and weigh what they and people said.
 
         Args:
             index: The call's place in the model's message.
-            original: The call as the model made it; hooks get a copy on every pass.
-            renames: How often its tool was changed after a handler had been heard about another one.
+            original: The call as the model made it, from which every pass starts anew.
 
         Raises:
             CallbackError: If a hook or handler fails.
@@ -59,9 +59,29 @@ class Decider:
         settled = self._from_people(index, original)
         if settled is not None:
             return settled
-        use = copy.deepcopy(original)
-        if index in self._pending.edits:
-            use["input"] = copy.deepcopy(self._pending.edits[index])
+        call: ToolUse = {**original, "input": self._pending.edits.get(index, original["input"])}
+        decision = await self._hear(index, call)
+        if isinstance(decision, Refused):
+            # If a person wanted it to run again, and something else does not, it may have run all the same.
+            decision.result = with_doubt(self._pending, index, decision.result)
+        return decision
+
+    def begun(self, index: int) -> None:
+        """Take a person's "retry" for used up."""
+        self._gates.repeated(index)
+
+    async def _hear(self, index: int, call: ToolUse, hearing: int = 1) -> Decision:
+        """Run the hooks and handlers of a call, again if they or a person made another one of it.
+
+        Args:
+            index: The call's place in the model's message.
+            call: The call that they are heard about; they get a copy.
+            hearing: Which one it is in this pass.
+        """
+        if hearing > HEARINGS:
+            text = f"Not run: hooks, handlers and approvers keep changing this call (now {call['name']})."
+            return Refused(error_result(call["toolUseId"], text), call, cancel_message=text)
+        use = copy.deepcopy(call)
         named = self._context.agent.tool_registry.get(str(use["name"]))
         use["input"] = as_it_would_run(named, use["input"])
         before = self._context.agent.handlers_snapshot()
@@ -70,14 +90,15 @@ class Decider:
             self._context.agent, selected_tool=named, tool_use=use, invocation_state=self._context.invocation_state
         )
         await self._context.runner.fire(event, asking)
-        use = {**event.tool_use, "toolUseId": original["toolUseId"]}
+        use = {**event.tool_use, "toolUseId": call["toolUseId"]}
         if event.cancel_tool is not False:
             return self._cancelled(index, use, asking, cancel_text(event.cancel_tool, "tool cancelled by user"))
-        if asking.edit is not None:
+        if asking.edit is not None and self._edits.changes(use, asking, *asking.edit):
             self._context.agent.restore_handlers(before)  # they are all heard once more
-            return await self._edited(index, original, use, asking, *asking.edit)
+            unusable = self._edits.take(index, use, asking, *asking.edit)
+            return unusable or await self._hear(index, {**call, "input": self._pending.edits[index]}, hearing + 1)
         stands = event.as_it_stands()
-        for name in (name for name, approved in asking.inline.items() if approved != stands):
+        for name in (name for name, then in asking.inline.items() if then != stands):
             text = f"Not run: the call was changed after a person had approved it ({name})."
             self._context.note("approval_void", tool=use["name"], questions=[name])
             return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
@@ -86,44 +107,14 @@ class Decider:
             return shown
         if any(self._runs_as(name, selected, named) != shown.tool for name, selected in asking.heard):
             # A handler was heard about another tool than the one that would run: they are all heard about that one.
-            if renames >= RENAME_LIMIT:
-                text = f"Not run: hooks and handlers keep changing which tool runs (now {shown.tool})."
-                return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
             self._context.agent.restore_handlers(before)
-            return await self.decide(index, {**original, "name": shown.tool}, renames + 1)
+            return await self._hear(index, {**call, "name": shown.tool, "input": shown.input}, hearing + 1)
         no = next((question for question in asking.consumed.values() if denied(question)), None)
         if no is not None:
             # Whoever asked did not take the no for one. The person pressed Deny, and the call does not run.
             response = no.answer.response if no.answer else None
             return self._cancelled(index, use, asking, f"Not run: a person refused it ({no.name}: {response!r}).")
         return self._weigh(index, use, shown, asking)
-
-    async def _edited(
-        self, index: int, original: ToolUse, use: ToolUse, asking: Asking, name: str, given: Any
-    ) -> Decision:
-        """Put an approver's input in place of the model's, and hear everybody again about that call."""
-        question, tool = asking.consumed.get(name), self._context.agent.tool_registry.get(str(use["name"]))
-        try:
-            if tool is None:
-                raise ToolInputError(f"there is no tool {use['name']!r}")
-            canonical = tool.canonical_input(given)
-        except ToolInputError as error:
-            self._context.note("edit_refused", index=index, tool=use["name"], input=given, reason=str(error))
-            if question is None:
-                text = f"Not run: a person approved it with another input, which can't be used: {error}"
-                return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
-            ask = Ask(question.name, question.reason, question.answers)
-            again = self._ledger.open("call", index, ask, question.calls, fresh=True)
-            again.fault = f"The answer's input can't be used: {error}"
-            return Asked([again])
-        self._context.note("input_edited", index=index, tool=tool.tool_name, before=use["input"], after=canonical,
-                           question=question.id if question else name)  # fmt: skip
-        self._pending.edits[index] = canonical
-        if question is not None:
-            question.edited, question.edited_tool, question.verdict = canonical, tool.tool_name, True
-        else:
-            self._ledger.keep_inline(index, name, digest([use["name"], canonical, tool.tool_name]))
-        return await self.decide(index, original)
 
     def _from_people(self, index: int, original: ToolUse) -> Decision | None:
         """What answers say before any code is asked: expired questions, calls that may have run."""
@@ -140,9 +131,12 @@ class Decider:
 
     def _cancelled(self, index: int, use: ToolUse, asking: Asking, text: str) -> Refused:
         """A hook or handler said no; if a person said it first, the repetition is counted."""
-        key = self._refusal_key(use)
-        for question in asking.consumed.values():
-            self._context.note("call_refused", tool=use["name"], question=question.id, text=text)
+        said_no = [question for question in asking.consumed.values() if not approved(question)]
+        inline = [name for name, call in asking.inline.items() if not self._ledger.inline(index, name, call)[1]]
+        for question in [*(question.id for question in said_no), *(None for _ in inline)]:
+            self._context.note("call_refused", tool=use["name"], question=question, text=text)
+        if said_no:
+            key = self._refusal_key(use)
             self._context.progress.refused[key] = self._context.progress.refused.get(key, 0) + 1
         return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
 
@@ -189,6 +183,10 @@ class Decider:
         return tool.tool_name if tool is not None else None
 
     def _weigh(self, index: int, use: ToolUse, shown: ShownCall, asking: Asking) -> Decision:
+        gone = [*self.batch_gone, *asking.unasked()]
+        refusal = self._gates.refused_before(use, shown, gone)
+        if refusal is not None:
+            return refusal
         key = call_digest(shown.tool, shown.input)
         if asking.asked and self._context.progress.refused.get(key, 0) >= REFUSAL_LIMIT:
             text = f"Not run: this very call was refused {REFUSAL_LIMIT} times in this turn. Do something else."
@@ -197,9 +195,9 @@ class Decider:
             # Every question of this event is asked, those already answered stay answered.
             return Asked([self._ledger.open("call", index, ask, [shown], fresh=True) for ask in asking.asked])
         self._ledger.withdraw_unasked("call", index, set())
-        gone = self._gates.policy_changed(index, use, shown, [*self.batch_gone, *asking.unasked()])
-        if gone is not None:
-            return gone
+        changed = self._gates.policy_changed(index, use, shown, gone)
+        if changed is not None:
+            return changed
         stale = [
             self._ledger.open("call", index, Ask(q.name, asking.reasons[q.name], q.answers), [shown], fresh=True)
             for q in asking.consumed.values()
@@ -207,7 +205,15 @@ class Decider:
         ]
         if stale:
             return Asked(stale)
-        return self._gates.batch(index, use, shown) or self._run(index, use, shown)
+        asked = self._gates.input_changed(index, use, shown) or self._gates.run_again(index, use, shown)
+        if asked is not None:
+            return asked
+        self._gates.note_retry(index, shown)
+        run = self._run(index, use, shown)
+        for name, call in asking.inline.items():
+            response, _ = self._ledger.inline(index, name, call)
+            run.inline.append({"question": None, "inline": name, "response": response, "responder": None})
+        return run
 
     def _run(self, index: int, use: ToolUse, shown: ShownCall) -> Run:
         tool = self._context.agent.tool_registry.get(shown.tool)
@@ -226,20 +232,8 @@ class Decider:
             idempotency_key=digest([given.session_id + given.session_run, origin, index, runs])[:32],
             agent_state=self._context.agent.state.get(),
             invocation_state=self._context.invocation_state,
-            answers=self._tool_answers(index, shown),
+            answers=answers_for_the_tool([*self._ledger.of(index)], shown, self._ledger.lapsed),
             message=self._pending.message if self._pending.message != self._context.answered else None,
             not_after=lapse.isoformat() if (lapse := self._ledger.lapse_of(index)) else None,
         )
         return Run(call, tool, {**use, "name": shown.tool, "input": shown.input})
-
-    def _tool_answers(self, index: int, shown: ShownCall) -> dict[str, GivenAnswer]:
-        """Answers for the tool's body, as far as they were given for exactly this call."""
-        found: dict[str, GivenAnswer] = {}
-        for question in self._ledger.of(index):
-            if question.scope != "tool" or question.status != "answered" or question.answer is None:
-                continue
-            response = question.answer.response
-            same = question.digest == question_digest(question.name, question.reason, [shown])
-            if (same and not self._ledger.lapsed(question)) or is_refusal(response, question.answers):
-                found[question.name] = GivenAnswer(response=response, reason_digest=digest(question.reason))
-        return found

@@ -1,12 +1,13 @@
 """What answers are worth for a call as it stands: covered or not, denied, and what the model is told of them. Pure."""
 
+from collections.abc import Callable
 from typing import Any
 
 from countersign.agent_core.errors import ToolInputError
-from countersign.agent_core.interrupts import call_digest, is_denial, is_refusal, question_digest
-from countersign.agent_core.json_values import JsonObject, canonical_json
+from countersign.agent_core.interrupts import call_digest, is_denial, is_refusal, question_digest, refused
+from countersign.agent_core.json_values import JsonObject, canonical_json, digest
 from countersign.agent_core.tools.base import Tool
-from countersign.agent_core.wire import Question, ShownCall
+from countersign.agent_core.wire import GivenAnswer, Question, ShownCall
 
 
 def as_it_would_run(tool: Tool | None, given: Any) -> Any:
@@ -38,6 +39,21 @@ def signed(question: Question, shown: ShownCall) -> bool:
         tool = question.edited_tool or next((call.tool for call in question.calls), "")
         return call_digest(tool, question.edited) == call_digest(shown.tool, shown.input)
     return question.digest == question_digest(question.name, question.reason, [shown])
+
+
+def answers_for_the_tool(
+    questions: list[Question], shown: ShownCall, lapsed: Callable[[Question], bool]
+) -> dict[str, GivenAnswer]:
+    """Answers for the tool's body, as far as they hold for exactly this call."""
+    found: dict[str, GivenAnswer] = {}
+    for question in questions:
+        if question.scope != "tool" or question.status != "answered" or question.answer is None:
+            continue
+        same = question.digest == question_digest(question.name, question.reason, [shown])
+        if (same and not lapsed(question)) or refused(question):
+            reason = digest(question.reason)
+            found[question.name] = GivenAnswer(response=question.answer.response, reason_digest=reason)
+    return found
 
 
 def words_for_the_model(questions: list[Question], edited: JsonObject | None) -> str | None:

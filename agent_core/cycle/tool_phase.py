@@ -2,9 +2,9 @@
 
 import copy
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
-from countersign.agent_core.approvals import Asking
+from countersign.agent_core.asking import Asking
 from countersign.agent_core.calls_in_doubt import doubt
 from countersign.agent_core.cycle.batch import STOPPED_TEXT, Batch
 from countersign.agent_core.cycle.calls import Calls
@@ -13,8 +13,9 @@ from countersign.agent_core.cycle.decider import Decider
 from countersign.agent_core.cycle.signatures import as_it_would_run, denied
 from countersign.agent_core.errors import CallbackError, ToolInputError
 from countersign.agent_core.hooks.events import AfterToolsEvent, BeforeToolsEvent, MessageAddedEvent
+from countersign.agent_core.interrupts import refused
 from countersign.agent_core.messages import ContentBlock, Message, results_message, tool_uses
-from countersign.agent_core.unknown_outcomes import UNKNOWN_OUTCOME_QUESTION
+from countersign.agent_core.unknown_outcomes import UNKNOWN_OUTCOME_QUESTION, outcome_choice
 from countersign.agent_core.wire import Pending, ShownCall
 
 
@@ -62,10 +63,12 @@ class ToolPhase:
         try:
             if self._batch.error is None:
                 if await self._ask_for_batch():
+                    self._batch.note_withdrawn()
                     return ToolPhaseEnd("interrupt", self._batch.pending)
                 await self._run_calls()
         except CallbackError as error:
             self._batch.failed(error)
+        self._batch.note_withdrawn()
         end_turn = await self._after_tools()
         if self._batch.error is not None:
             self._batch.finish_rest(f"Not run: the turn failed ({self._batch.error}).")
@@ -105,11 +108,12 @@ class ToolPhase:
         for index in self._batch.unfinished():
             tool = self._context.agent.tool_registry.get(str(self._batch.uses[index]["name"]))
             known = index in self._batch.pending.unknown and index not in self._batch.pending.not_run
-            if known or (tool is not None and tool.idempotent):
-                continue
             asked = self._batch.ledger.latest("core", index, UNKNOWN_OUTCOME_QUESTION)
+            used = asked is not None and asked.answer is not None and outcome_choice(asked.answer.response) == "retry"
+            if (known and not used) or (tool is not None and tool.idempotent):
+                continue
             if asked is not None:
-                asked.status = "settled"  # it said that nobody had run the call: a retry was no second run then
+                asked.status = "settled"  # nobody had run the call then, or its repetition may have begun since
             doubt(self._batch.pending, index, "the session was reset, and may have run it before that")
 
     async def _add_results(self) -> None:
@@ -144,7 +148,9 @@ class ToolPhase:
             self._batch.finish_rest(f"Not run: a person refused it ({no.name}: {response!r}).")
             return False
         shown = [self._shown(index) for index in self._batch.unfinished()]
-        if asking.asked and any(runnable for _, runnable in shown):
+        self._decider.batch_gone = asking.unasked()
+        no_stands = any(refused(question) for question in self._decider.batch_gone)
+        if asking.asked and not no_stands and any(runnable for _, runnable in shown):
             # As for a single call: the batch hooks run again on resume and must not count twice.
             self._context.agent.restore_handlers(before)
             for ask in asking.asked:
@@ -153,25 +159,29 @@ class ToolPhase:
                 )
             return True
         self._batch.ledger.withdraw_unasked("batch", None, set())
-        self._decider.batch_gone = asking.unasked()
         return False
 
     def _message_as_it_would_run(self) -> Message:
-        """A copy of the model's message, each call with the input that would run."""
+        """A copy of the model's message, each call with the input that would run; an approver's edit is one."""
         message = copy.deepcopy(self._batch.pending.message)
-        for use in tool_uses(message):
-            use["input"] = as_it_would_run(self._context.agent.tool_registry.get(str(use["name"])), use["input"])
+        for index, use in enumerate(tool_uses(message)):
+            tool = self._context.agent.tool_registry.get(str(use["name"]))
+            use["input"] = as_it_would_run(tool, self._input(index))
         return message
 
+    def _input(self, index: int) -> Any:
+        """A call's input: an approver's, if one has edited it, or the model's."""
+        return copy.deepcopy(self._batch.pending.edits.get(index, self._batch.uses[index]["input"]))
+
     def _shown(self, index: int) -> tuple[ShownCall, bool]:
-        """A call as the model made it, and whether it could run like this."""
+        """A call as hooks get it, and whether it could run like this."""
         use = self._batch.uses[index]
-        call = ShownCall(index=index, tool_use_id=use["toolUseId"], tool=str(use["name"]), input=use["input"])
+        call = ShownCall(index=index, tool_use_id=use["toolUseId"], tool=str(use["name"]), input=self._input(index))
         tool = self._context.agent.tool_registry.get(call.tool)
         if tool is None:
             return call, False
         try:
-            call.input = tool.canonical_input(use["input"])
+            call.input = tool.canonical_input(call.input)
         except ToolInputError:
             return call, False
         call.input_schema = tool.tool_spec["inputSchema"]["json"]

@@ -69,7 +69,8 @@ class InterruptibleEvent(HookEvent):
         Args:
             name: Unique among all interrupts of the callbacks on this event.
             reason: What the person sees; any JSON value.
-            response: An answer known beforehand: then nobody is asked. Any JSON value counts, None too.
+            response: An answer known beforehand: then nobody is asked. Any JSON value counts, None too; a person's
+                refusal that is there already wins.
             answers: What buttons send, for instance {"approve": "y", "deny": "n"}.
 
         Returns:

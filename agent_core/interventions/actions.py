@@ -54,7 +54,8 @@ class Confirm:
 
     Attributes:
         prompt: What the person sees.
-        response: An answer known beforehand; then nobody is asked. None counts as an answer.
+        response: An answer known beforehand; then nobody is asked. None counts as an answer; a person's refusal that
+            is there already wins.
         evaluate: Whether an answer approves; sync or async. True, "y" and "yes" do if None. An `Edit`
             approves of another input.
         answers: What buttons send.

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from countersign.agent_core.approvals import Asking
+from countersign.agent_core.asking import Asking
 from countersign.agent_core.hooks.events import BeforeToolCallEvent
 from countersign.agent_core.interventions.actions import Confirm, Deny
 from countersign.agent_core.interventions.handler import InterventionHandler
@@ -69,10 +69,11 @@ async def _judged_inline(
         approved = await asking.judge(handler.name, response, confirm.evaluate or approves)
         return {"approved": approved, **({"edit": asking.edit[1]} if asking.edit else {})}
 
+    call = event.as_it_stands()
     verdict = await event.once(f"{handler.name}:judged", judge)
     if "edit" in verdict:
         asking.edit = (handler.name, verdict["edit"])
-    asking.inline[handler.name] = event.as_it_stands()
+    asking.inline[handler.name] = call
     return bool(verdict["approved"])
 
 

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from countersign.agent_core.approvals import Asking
+from countersign.agent_core.asking import Asking
 from countersign.agent_core.errors import AgentDefinitionError, GuideLimitError
 from countersign.agent_core.hooks.events import (
     AfterModelCallEvent,

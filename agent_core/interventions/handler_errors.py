@@ -4,7 +4,7 @@ import logging
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 
-from countersign.agent_core.approvals import Asking
+from countersign.agent_core.asking import Asking
 from countersign.agent_core.errors import CallbackError, PolicyViolationError
 from countersign.agent_core.hooks.events import AfterModelCallEvent, AfterToolCallEvent, HookEvent
 from countersign.agent_core.interventions.actions import Deny

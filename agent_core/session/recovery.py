@@ -119,7 +119,7 @@ def _take(
             pending.recovered[call.index] = call  # the next cycle's hooks and handlers hear of it first
             rebuilt.kept += 1
         elif call.status == "unknown" or (call.outcome is not None and call.outcome.kind == "unknown"):
-            doubt(pending, call.index, call.detail or "its cycle failed while it ran")
+            doubt(pending, call.index, call.detail or "its cycle failed while it ran", call=call.call)
             rebuilt.unknown[call.index] = pending.unknown[call.index]
     rebuilt.pending = pending
     return []

@@ -7,7 +7,7 @@ from typing import Any
 from countersign.agent_core.calls_in_doubt import all_given_up
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.messages import Message, results_message
-from countersign.agent_core.session.answering import open_questions
+from countersign.agent_core.session.answering import merge, open_questions
 from countersign.agent_core.session.recovery import adopt, doubt_lost, rebuild
 from countersign.agent_core.session.state import QueuedPrompt, SessionState
 from countersign.agent_core.wire import (
@@ -124,11 +124,12 @@ class Turns:
         state.progress, state.model_calls, state.failures = outcome.progress, outcome.model_calls, 0
         for entry in outcome.audit:
             state.note(entry)
+        asks = outcome.stop_reason == "interrupt" and outcome.pending is not None
+        self._merge(outcome.pending if asks else None, now)
         if outcome.goes_on:
             state.pending, state.go_on, state.resume_due = None, True, False
             self._set_status("idle", now)
-        elif outcome.stop_reason == "interrupt" and outcome.pending is not None:
-            self._merge(outcome.pending)
+        elif asks:
             state.last = self._result("interrupt", outcome.message, None)
             self._set_status("waiting", now)
             if not self.open_questions() and not state.resume_due:
@@ -147,15 +148,14 @@ class Turns:
         if state.closing and state.status == "waiting":
             self.stop(now, "the session was closed")  # its answers would be refused
 
-    def _merge(self, pending: Pending) -> None:
-        """Take a cycle's questions, with the answers that came while it ran."""
-        known = {q.id: q for q in self.state.pending.questions} if self.state.pending else {}
-        for question in pending.questions:
-            mine = known.get(question.id)
-            if mine is not None and question.status == "open" and mine.status in ("answered", "expired"):
-                question.status, question.answer = mine.status, mine.answer
-                self.state.resume_due = True
-        self.state.pending = pending
+    def _merge(self, pending: Pending | None, now: datetime) -> None:
+        """Take a cycle's questions, if it left any, with the answers that came while it ran."""
+        state = self.state
+        merged = merge(state.pending, pending, state.since)
+        for event, detail in merged.notes:
+            self._note(now, event, **detail)
+        if pending is not None:
+            state.pending, state.resume_due = pending, state.resume_due or merged.due
 
     def recover(self, recovery: Recovery, given: CycleInput, now: datetime) -> None:
         """Go on after a cycle that failed as a workflow, from what it had finished.

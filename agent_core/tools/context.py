@@ -53,7 +53,8 @@ class ToolContext:
         Args:
             name: Unique among the interrupts of this tool.
             reason: What the person sees; any JSON value.
-            response: An answer known beforehand: then nobody is asked. Any JSON value counts, None too.
+            response: An answer known beforehand: then nobody is asked. Any JSON value counts, None too; a person's
+                refusal that is there already wins.
             answers: What buttons send, for instance {"approve": "y", "deny": "n"}.
 
         Returns:
@@ -69,12 +70,14 @@ class ToolContext:
         check_json(reason, "reason")
         if self._reasons.setdefault(name, digest(reason)) != digest(reason):
             raise ValueError(f"interrupt_name=<{name}> | interrupt name used more than once, for two reasons")
+        given = self._answers.get(name)
+        no = given is not None and is_refusal(given.response, answers)
         if response is not UNSET:
             check_json(response, "response")
-            return response
-        given = self._answers.get(name)
+            if not no:
+                return response
         # The person answered the reason they saw. If it has changed since, only a refusal still holds.
-        if given is not None and (given.reason_digest == digest(reason) or is_refusal(given.response)):
+        if given is not None and (no or given.reason_digest == digest(reason)):
             return given.response
         ask = ToolAsk(name=name, reason=reason, answers=answers)
         self._asked.append(ask)

@@ -3,13 +3,16 @@
 import asyncio
 
 import pytest
-from tests.core.driving import StillEffects
+from tests.core.driving import StillEffects, acts, asking, make
+from tests.core.test_break_sessions import called, crash, finished, said
 from tests.core.test_session import Driven, driven
 
 from countersign.agent_core.cycle import run_cycle
 from countersign.agent_core.session.views import cards
 from countersign.agent_core.unknown_outcomes import ANSWER_WORDS, known_of_call, tools_of
-from countersign.agent_core.wire import ToolOutcome
+from countersign.agent_core.wire import RecoveredCall, RecoveredCycle, ToolCall, ToolOutcome
+from countersign.hooks import AfterToolCallEvent, BeforeToolCallEvent
+from countersign.vended_interventions.hitl import HumanInTheLoop
 
 MAYBE = "This call may have run; its outcome is unknown: "
 NOT_RUN = ToolOutcome(kind="unknown", detail="no worker took it", not_run=True)
@@ -29,13 +32,17 @@ class Lost(StillEffects):
             await done(position, self.outcome)
 
 
-def lost(outcome: ToolOutcome) -> Driven:
-    """A session whose call ended like this; it waits for a person."""
-    it = driven(1, hooks=()).prompt()
+def lose(it: Driven, outcome: ToolOutcome = SOUNDS_ALIKE) -> Driven:
+    """Run the next cycle; its calls end like this."""
     given = it.session.next_cycle(it.now)
     end = asyncio.run(run_cycle(it.agent, given, it.session.conversation(), Lost(it, outcome)))
     it.session.finish_cycle(end.outcome, it.now)
     return it
+
+
+def lost(outcome: ToolOutcome, **more) -> Driven:
+    """A session whose call ended like this; it waits for a person."""
+    return lose(driven(1, **{"hooks": (), **more}).prompt(), outcome)
 
 
 @pytest.mark.parametrize(
@@ -96,3 +103,107 @@ def test_the_audit_trail_says_it():
     assert entry.detail["not_run"] is True
     [entry] = [entry for entry in lost(SOUNDS_ALIKE).session.state.audit if entry.event == "tool_ended"]
     assert "not_run" not in entry.detail
+
+
+def asked(it):
+    """The one question that is open: its name, and the input of its call."""
+    [question] = it.session.open_questions()
+    return question.name, question.calls[0].input
+
+
+def rewriting(event: BeforeToolCallEvent):
+    """Lets another call run than the model wrote."""
+    event.tool_use["input"]["x"] = event.invocation_state["runs"]
+
+
+def test_an_approvers_edit_is_what_may_have_run():
+    """The question shows the call as it was issued, and "retry" runs that."""
+    log = []
+    it = Driven(make(log, acts(1), hooks=[], interventions=[HumanInTheLoop()])).prompt().step()
+    lose(it.answer({"decision": "edit", "input": {"x": 7}}))
+    assert asked(it) == ("unknown-outcome", {"x": 7})
+    it.answer("retry").step()
+    assert log == [7]
+
+
+def test_what_a_failed_cycle_had_issued_is_what_may_have_run():
+    """The same where the cycle's history says it."""
+    issued = ToolCall(agent="a", session_id="s", cycle=1, index=0, tool="act", tool_use_id="u", input={"x": 7},
+                      digest="", idempotency_key="")  # fmt: skip
+    unknown = RecoveredCall(index=0, status="unknown", call=issued)
+    it = driven(1, hooks=()).prompt()
+    crash(it, RecoveredCycle(cycle=1, response=said(called("u", 1)), calls=[unknown])).step()
+    assert asked(it) == ("unknown-outcome", {"x": 7})
+
+
+@pytest.mark.parametrize(("answer", "log", "told"), [("y", [8], "8"), ("n", [], "Not run: a person refused it")])
+def test_a_retry_covers_the_call_that_was_shown(answer, log, told):
+    """If hooks make another one of it meanwhile, that is asked about, and runs or does not."""
+    ran = []
+    it = driven(1, log=ran, hooks=[rewriting], invocation_state={"runs": 7}).prompt()
+    lose(it)
+    assert asked(it) == ("unknown-outcome", {"x": 7})
+    it.session.state.invocation_state = {"runs": 8}
+    it.answer("retry").step()
+    assert asked(it) == ("input-changed", {"x": 8})
+    it.answer(answer).step()
+    assert (ran, it.valid()) == (log, True)
+    assert it.result_texts()[0].startswith(told)
+
+
+def test_the_model_hears_of_a_call_in_doubt_that_is_not_repeated():
+    """A person wanted it to run again and a hook does not: it may have run all the same."""
+
+    def closed(event: BeforeToolCallEvent):
+        if event.invocation_state.get("closed"):
+            event.cancel_tool = "the shop is closed"
+
+    it = lost(SOUNDS_ALIKE, hooks=[closed])
+    it.session.state.invocation_state = {"closed": True}
+    it.answer("retry").step()
+    [block] = it.session.conversation()[2]["content"]
+    assert block["toolResult"]["content"] == [{"text": "the shop is closed"}, {"text": f"{MAYBE}{SOUNDS_ALIKE.detail}"}]
+
+
+def test_a_retry_lapses():
+    """As every approval does whose call has not started in time."""
+    log = []
+    it = lost(SOUNDS_ALIKE, log=log)
+    it.answer("retry").clock.forward(days=2)
+    it.step()
+    assert (asked(it)[0], log) == ("unknown-outcome", [])
+    it.answer("retry").step()
+    assert log == [1]
+
+
+def test_a_retry_is_no_answer_after_a_reset():
+    """The repetition may have begun before the session was reset."""
+    log = []
+    it = lost(SOUNDS_ALIKE, log=log)
+    it.session.state.after_reset = True
+    it.answer("retry").step()
+    assert (asked(it), log) == (("unknown-outcome", {"x": 1}), [])
+
+
+def test_a_call_whose_result_came_is_in_doubt_no_more():
+    """The cycle fails after the repetition, and a hook wants another one: policy asks about that, as of any retry."""
+    log = []
+
+    def again(event: AfterToolCallEvent):
+        event.retry = event.result["content"][0]["text"] == "bad"
+
+    it = Driven(make(log, lambda scene: "done", hooks=[asking, again])).prompt()
+    crash(it, RecoveredCycle(cycle=1, response=said(called("u", 1)), calls=[RecoveredCall(index=0, status="unknown")]))
+    it.step().answer("retry").step().answer("y")
+    crash(it, RecoveredCycle(cycle=it.session.state.cycle + 1, calls=[finished(0, "u", "bad")])).step()
+    assert (asked(it)[0], log) == ("ok?", [])
+
+
+@pytest.mark.parametrize("kind", ["never_started", "lapsed"])
+def test_a_repetition_that_does_not_begin_takes_no_doubt_away(kind):
+    """The call may still have run the first time."""
+    it = lost(SOUNDS_ALIKE)
+    lose(it.answer("retry"), ToolOutcome(kind=kind, detail="no worker in time")).step()
+    [block] = it.session.conversation()[2]["content"]
+    texts = [part["text"] for part in block["toolResult"]["content"]]
+    assert texts == ["Not run: no worker in time", f"{MAYBE}{SOUNDS_ALIKE.detail}"]

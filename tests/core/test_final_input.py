@@ -4,9 +4,10 @@ import pytest
 from tests.core.driving import results
 
 from countersign import Agent, ScriptedModel, tool
-from countersign.hooks import BeforeToolCallEvent, BeforeToolsEvent
-from countersign.interventions import Deny, InterventionHandler, Proceed
+from countersign.hooks import BeforeToolCallEvent, BeforeToolsEvent, HookProvider
+from countersign.interventions import Deny, InterventionHandler, Proceed, Transform
 from countersign.models import calls
+from countersign.vended_interventions.hitl import HumanInTheLoop
 
 WIPED = []
 
@@ -73,3 +74,43 @@ def test_an_input_that_does_not_fit_is_seen_as_it_is_and_does_not_run():
     agent, _ = run({"path": 3}, look)
     assert (seen, WIPED) == ([{"path": 3}], [])
     assert results(agent)[0][0] == "error"
+
+
+def sandbox(event):
+    """Another tool, and a constraint with it."""
+    if event.tool_use["name"] == "run":
+        event.tool_use = {**event.tool_use, "name": "boxed", "input": {**event.tool_use["input"], "network": False}}
+
+
+class Sandboxes(InterventionHandler):
+    name = "sandboxes"
+
+    def before_tool_call(self, event, **kwargs):
+        return Transform(sandbox)
+
+
+class SandboxesLate(HookProvider):
+    def register_hooks(self, registry, **kwargs):
+        registry.add_callback(BeforeToolCallEvent, sandbox, order=1000)
+
+
+@pytest.mark.parametrize("how", ["by a handler", "by a late hook"])
+def test_a_constraint_stays_that_comes_with_another_tool(how):
+    """All handlers are heard about the new tool, and about the input that was made for it."""
+    ran = []
+
+    @tool
+    def run(cmd: str) -> None:
+        """Run."""
+        ran.append((cmd, True))
+
+    @tool
+    def boxed(cmd: str, network: bool = True) -> None:
+        """Run in a box."""
+        ran.append((cmd, network))
+
+    handlers = [HumanInTheLoop(allowed_tools=["*"]), *([Sandboxes()] if how == "by a handler" else [])]
+    hooks = [SandboxesLate()] if how == "by a late hook" else []
+    script = ScriptedModel([calls(("run", {"cmd": "x"})), "done"])
+    Agent(script, tools=[run, boxed], hooks=hooks, interventions=handlers)("go")
+    assert ran == [("x", False)]

@@ -4,8 +4,9 @@ import pytest
 from tests.core.driving import acts, make, reply, results, valid
 
 from countersign import tool
+from countersign.agent_core.interventions.actions import Edit
 from countersign.errors import AgentDefinitionError, EventLoopException
-from countersign.hooks import AfterToolCallEvent, BeforeToolCallEvent
+from countersign.hooks import AfterToolCallEvent, BeforeToolCallEvent, BeforeToolsEvent
 from countersign.interventions import Confirm, Deny, InterventionHandler, Proceed, Transform
 from countersign.vended_interventions.hitl import HumanInTheLoop
 
@@ -304,3 +305,55 @@ def test_an_inline_ask_may_edit_too():
 
     agent_with(log, ask=ask)("go")
     assert (log, len(asked)) == ([4], 1)
+
+
+def test_an_edit_that_is_known_beforehand_runs_the_edited_call():
+    """A handler hands it over as its Confirm's response, on every hearing; the second one changes nothing."""
+    log = []
+
+    class Knows(InterventionHandler):
+        name = "knows"
+
+        def before_tool_call(self, event, **kwargs):
+            return Confirm("ok?", response={"x": 7}, evaluate=Edit)
+
+    assert make(log, acts(1), hooks=[], interventions=[Knows()])("go").stop_reason == "end_turn"
+    assert log == [7]
+
+
+def test_an_inline_edit_that_a_hook_always_changes_ends_in_words():
+    """Nobody has approved what would run; the model is told, and the turn goes on."""
+    log = []
+
+    @tool
+    def act(x: int, tenant: str = "") -> None:
+        """Act."""
+        log.append((x, tenant))
+
+    def add_tenant(event: BeforeToolCallEvent):
+        event.tool_use["input"]["tenant"] = "a"
+
+    human = HumanInTheLoop(ask=lambda prompt: {"decision": "edit", "input": {"x": 5}})
+    agent = make(log, acts(1), hooks=[add_tenant], tools=[act], interventions=[human])
+    assert agent("go").stop_reason == "end_turn"
+    assert log == []
+    assert "keep changing this call" in results(agent)[0][1]
+
+
+def test_a_batch_hook_gets_the_edited_input_in_later_passes():
+    """The call waits for another answer still; the batch's question is about what would run."""
+    log, heard = [], []
+
+    def batch(event: BeforeToolsEvent):
+        heard.append(event.message["content"][0]["toolUse"]["input"])
+
+    class Second(InterventionHandler):
+        name = "second"
+
+        def before_tool_call(self, event, **kwargs):
+            return Confirm(f"{event.tool_use['input']}?")
+
+    agent = agent_with(log, Second(), hooks=[batch])
+    second = agent(reply(agent("go"), {"decision": "edit", "input": {"x": 7}}))
+    agent(reply(second, "y"))
+    assert (log, heard[0], heard[-1]) == ([7], {"x": 1}, {"x": 7})
