@@ -95,6 +95,20 @@ def is_answer_batch(content: object) -> TypeGuard[OneAnswer | list[OneAnswer]]:
     )
 
 
+def parsed_value(text: str) -> JsonValue:
+    """The JSON value that somebody has written.
+
+    Raises:
+        ValueError: If it is none, or none that can be sent: JSON has no NaN and no number without an end.
+    """
+    try:
+        value: JsonValue = json.loads(text)
+        check_json(value, "it")
+    except (ValueError, TypeError, RecursionError) as error:
+        raise ValueError(f"not JSON ({error})") from error
+    return value
+
+
 def verdict_block(
     question: Question, verdict: str, responder: Responder | None = None, comment: str | None = None
 ) -> JsonObject:

@@ -38,8 +38,16 @@ class NoWorkerError(ClientError):
 class NoReplyError(ClientError):
     """What was sent was not confirmed in time: it may or may not have been taken.
 
-    Sending the same answer again is safe: one that was taken is acknowledged.
+    Sending the same answer again is safe: one that was taken is acknowledged. A prompt sent again is another prompt,
+    unless it is sent with the update id of the first.
+
+    Attributes:
+        update_id: The id under which it was sent.
     """
+
+    def __init__(self, message: str, update_id: str = "") -> None:
+        self.update_id = update_id
+        super().__init__(message)
 
 
 class SessionExistsError(ClientError):

@@ -57,13 +57,17 @@ class SessionEvent:
 
 async def followed(temporal: Client, reader: SessionReader, tail: int | None) -> AsyncIterator[SessionEvent]:
     """See `SessionHandle.follow`."""
-    view, away, pauses = _View(tail), False, backoff_s(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+    view, pauses = _View(tail), backoff_s(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
+    away = ended = False
     calls = _Calls()
     await reader.summary()  # one that never was is an error, not something to wait for
     while True:
         try:
-            events, ended = await view.changes(reader)
-            events += await calls.waiting(reader, quiet=view.runs and not events)
+            if ended:
+                events = [await _end(temporal, reader)]
+            else:
+                events, ended = await view.changes(reader)
+                events += await calls.waiting(reader, quiet=view.runs and not events)
         except (NoWorkerError, ConnectionFailedError) as error:
             if (end := await _ended_unasked(temporal, reader)) is not None:
                 yield end
@@ -78,9 +82,10 @@ async def followed(temporal: Client, reader: SessionReader, tail: int | None) ->
             yield SessionEvent("back")
         for event in events:
             yield event
+            if event.kind == "ended":
+                return
         if ended:
-            yield await _end(temporal, reader)
-            return
+            continue
         if events:
             pauses = backoff_s(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
         await asyncio.sleep(next(pauses))
@@ -115,15 +120,15 @@ class _View:
         first = self._messages
         if self._seen is None and self._tail is not None:
             first = max(0, await reader.message_count() - self._tail)
-        # Everything is fetched before anything counts as told: a worker may go away in between.
-        messages = [message async for message in reader.transcript(first)]
-        if not messages:  # a hook may have rewritten the conversation, shorter
-            first = min(first, await reader.message_count())
+        # Everything is fetched before anything counts as told: a worker may go away in between. Messages come last, so
+        # that none which led to a question is missing before it; the audit first, so that an answer comes after it.
         audit, questions = await reader.audit(), await reader.interrupts()
-        events = [*self._audited(audit), *_spoken(messages, first), *self._asked(questions)]
+        messages = [numbered async for numbered in reader.numbered(first)]
+        following = messages[-1][0] + 1 if messages else min(first, await reader.message_count())  # less after a reset
+        events = [*self._audited(audit), *_spoken(messages), *self._asked(questions)]
         if not ended and (self._seen is None or any(self._seen[name] != seen[name] for name in _STATUS[:3])):
             events.append(SessionEvent("status", {name: status[name] for name in _STATUS}))
-        self._seen, self._messages = seen, first + len(messages)
+        self._seen, self._messages = seen, following
         self._questions = {_face(question) for question in questions}
         self._last_line = audit[-1] if audit else None
         return events, ended
@@ -162,10 +167,10 @@ def _face(question: Question) -> tuple[str, str]:
     return question.id, question.digest
 
 
-def _spoken(messages: list[Message], first: int) -> list[SessionEvent]:
+def _spoken(messages: list[tuple[int, Message]]) -> list[SessionEvent]:
     return [
-        SessionEvent("message", {"index": first + place, "role": message["role"], "content": message["content"]})
-        for place, message in enumerate(messages)
+        SessionEvent("message", {"index": number, "role": message["role"], "content": message["content"]})
+        for number, message in messages
     ]
 
 

@@ -144,8 +144,10 @@ class SessionReader:
         """
         found = dict(await self._ask(STATUS_QUERY))
         ended = await end_of(self._temporal, self.id)
-        if not isinstance(ended, SessionEndedError):
+        if ended is None:
             return {**found, "ended": None}
+        if not isinstance(ended, SessionEndedError):
+            raise ended
         # Whoever terminates a workflow does not ask it: it would say for ever that it waits.
         return {**found, "status": "closed", "open_questions": 0, "next_deadline": None, "ended": ended.status}
 
@@ -153,14 +155,21 @@ class SessionReader:
         """The conversation, message by message, fetched a page at a time.
 
         Args:
-            start: Number of the first message, from 0.
+            start: Number of the first message, from 0. Messages keep their numbers when earlier ones are cut; those
+                are left out.
         """
+        async for _, message in self.numbered(start):
+            yield message
+
+    async def numbered(self, start: int = 0) -> AsyncIterator[tuple[int, Message]]:
+        """The conversation like `transcript`, each message with its number."""
         following: int | None = start
         while following is not None:
             page = await self._ask(TRANSCRIPT_QUERY, {"start": following})
-            messages = await self._stored(page["stored"], following) if "stored" in page else page["messages"]
-            for message in messages:
-                yield message
+            first = page.get("start", following)  # a worker of before does not say it
+            messages = await self._stored(page["stored"], first) if "stored" in page else page["messages"]
+            for number, message in enumerate(messages, first):
+                yield number, message
             following = page.get("next")
 
     async def _stored(self, stored: JsonObject, start: int) -> list[Message]:
@@ -171,7 +180,7 @@ class SessionReader:
         return found
 
     async def message_count(self) -> int:
-        """Messages in the conversation."""
+        """Messages that the conversation has had so far: the number that its next one gets."""
         return int((await self._ask(TRANSCRIPT_QUERY, {"start": 2**31}))["total"])
 
     async def audit(self) -> list[AuditEntry]:

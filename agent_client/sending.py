@@ -14,9 +14,11 @@ from temporalio.client import Client, WorkflowUpdateFailedError, WorkflowUpdateH
 from temporalio.exceptions import TemporalError
 from temporalio.service import RPCError, RPCStatusCode
 
-from countersign.agent_client.errors import NoReplyError
+from countersign.agent_client.errors import ConnectionFailedError, NoReplyError
+from countersign.agent_client.shell import command
 from countersign.agent_client.translation import end_of, is_transient, translated
 from countersign.agent_core.json_values import JsonValue
+from countersign.agent_core.wire import INVOKE_UPDATE
 
 T = TypeVar("T")
 
@@ -90,7 +92,7 @@ async def deliver(client: Client, update: Update, patience: timedelta, *, wait_l
         if loop.time() + pause_s > give_up_s:
             break
         await asyncio.sleep(pause_s)
-    raise NoReplyError(_no_reply(update, patience, trouble)) from trouble
+    raise NoReplyError(_no_reply(update, patience, trouble), update.update_id) from trouble
 
 
 async def _send(client: Client, update: Update, *, accepted_only: bool) -> WorkflowUpdateHandle[Any]:
@@ -105,18 +107,23 @@ async def _raise_unless_worth_another(error: TemporalError, client: Client, sess
         return
     if isinstance(error, RPCError) and error.status == RPCStatusCode.NOT_FOUND:
         ended = await end_of(client, session_id)
-        if ended is None:  # it continued as new between the two requests
-            return
+        if ended is None or isinstance(ended, ConnectionFailedError):
+            return  # it continued as new between the two requests; or nobody can say
         raise ended from error
     raise await translated(error, client, session_id) from error
 
 
 def _no_reply(update: Update, patience: timedelta, trouble: TemporalError | None) -> str:
     cause = f" (last: {trouble})" if trouble is not None and not isinstance(trouble, WorkflowUpdateFailedError) else ""
+    again = "and send the same again: what was taken once is not taken twice"
+    if update.name == INVOKE_UPDATE:
+        again = (
+            f"and look what became of it: {command('show', update.session_id)}. Sent again it would run twice, "
+            f"unless it is sent with its update id, {update.update_id} (invoke(update_id=...), prompt --update-id)"
+        )
     return (
         f"session {update.session_id!r} has not confirmed the {update.name} within "
-        f"{patience.total_seconds():g} s{cause}: it may or may not have been taken. Check that a worker runs "
-        "and send the same again: what was taken once is not taken twice"
+        f"{patience.total_seconds():g} s{cause}: it may or may not have been taken. Check that a worker runs {again}"
     )
 
 

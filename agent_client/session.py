@@ -48,11 +48,15 @@ class SessionHandle(SessionAnswers):
         """Queue a prompt and don't wait."""
         await self._signal(PROMPT_SIGNAL, checked_prompt(content))
 
-    async def invoke(self, content: PromptContent | OneAnswer | Sequence[OneAnswer]) -> SessionResult:
+    async def invoke(
+        self, content: PromptContent | OneAnswer | Sequence[OneAnswer], *, update_id: str | None = None
+    ) -> SessionResult:
         """Send a prompt, or answers, and wait until the loop stops again, like calling the agent.
 
         Args:
             content: Text or content blocks; or answers, as `answer` takes them.
+            update_id: An id of your own for this prompt. Sent again with the same id, it runs once and gets its first
+                outcome. A fresh one if None: sent again, it would be another prompt.
 
         Returns:
             How it has stopped. If a turn before this prompt's own stops for answers, that is the stop reason
@@ -61,12 +65,16 @@ class SessionHandle(SessionAnswers):
         Raises:
             AnswerRefused: Refused, with a code; nothing has changed.
             AgentRunError: The turn failed.
+            NoReplyError: Not confirmed in time; its `update_id` is the one to send it again with.
+            ValueError: For an update id that is blank.
         """
+        if update_id is not None and not update_id.strip():
+            raise ValueError("update_id is blank, so that it names nothing; give one of this prompt only, or none")
         if is_answer_batch(content):
             sent = {"responses": checked(answer_blocks(content), "the answers")}
         else:
             sent = {"prompt": checked_prompt(content)}
-        got = await self._deliver(INVOKE_UPDATE, sent, wait_long=True)
+        got = await self._deliver(INVOKE_UPDATE, sent, wait_long=True, update_id=update_id)
         while isinstance(got, dict) and got.get("moved"):
             got = await self._deliver(INVOKE_UPDATE, {"turn": got["turn"]}, wait_long=True)
         return self._succeeded(SessionResult.model_validate(got))

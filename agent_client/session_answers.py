@@ -108,8 +108,10 @@ class SessionAnswers(SessionReader):
         blocks = answer_blocks(answers, digest=digest, responder=responder, comment=comment)
         await self._signal(RESPOND_SIGNAL, checked(blocks, "the answers"))
 
-    async def _deliver(self, name: str, argument: JsonValue, *, wait_long: bool = False) -> Any:
-        update = Update(self.id, name, argument, request_id(name))
+    async def _deliver(
+        self, name: str, argument: JsonValue, *, wait_long: bool = False, update_id: str | None = None
+    ) -> Any:
+        update = Update(self.id, name, argument, update_id or request_id(name))
         try:
             return await deliver(self._temporal, update, self._patience, wait_long=wait_long)
         except AnswerRefused as refusal:

@@ -32,10 +32,12 @@ def check_session_id(session_id: str) -> None:
     """Check that an id can be typed, and leaves room for the ids made from it.
 
     Raises:
-        ValueError: For an empty or long one, or one with spaces or control characters.
+        ValueError: For an empty or long one, one with spaces or control characters, or one like an option.
     """
     if not session_id or len(session_id) > _MAX_ID_CHARS or not session_id.isprintable() or " " in session_id:
         raise ValueError(f"session id {session_id!r}: use 1 to {_MAX_ID_CHARS} printable characters without spaces")
+    if session_id.startswith("-"):
+        raise ValueError(f"session id {session_id!r} looks like an option of a command; begin it with something else")
 
 
 def checked(value: JsonValue, what: str, limit: int = MAX_VALUE_BYTES) -> JsonValue:

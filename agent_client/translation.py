@@ -109,6 +109,16 @@ async def _rpc_error(error: RPCError, client: Client, session_id: str | None) ->
         )
     if session_id is not None and error.status in _NOBODY_ANSWERS:
         return await _unanswered(error, client, session_id)
+    return _refused(error, client)
+
+
+def _refused(error: RPCError, client: Client) -> ClientError:
+    """A request that the server has not carried out, for a reason that says nothing of what it was about."""
+    if error.status in _TRANSIENT:
+        return ConnectionFailedError(
+            f"the Temporal server at {client.service_client.config.target_host} gave no answer "
+            f"({error.status.name}: {error.message}); check that it is well, and whether it limits requests"
+        )
     return ClientError(f"the Temporal server refused the request ({error.status.name}): {error.message}")
 
 
@@ -159,7 +169,9 @@ async def described(client: Client, session_id: str) -> WorkflowExecutionDescrip
         seen = await client.get_workflow_handle(session_id).describe()
     except RPCError as error:
         known = server_trouble(error, client.service_client.config.target_host, client.namespace)
-        raise known or SessionNotFoundError(session_id, client.namespace) from error
+        if known is None and error.status == RPCStatusCode.NOT_FOUND:
+            known = SessionNotFoundError(session_id, client.namespace)
+        raise known or _refused(error, client) from error
     if seen.workflow_type != SESSION_WORKFLOW:
         raise SessionNotFoundError(
             session_id, client.namespace, f"workflow {session_id!r} is of type {seen.workflow_type}, not a session"
@@ -168,7 +180,7 @@ async def described(client: Client, session_id: str) -> WorkflowExecutionDescrip
 
 
 async def end_of(client: Client, session_id: str) -> ClientError | None:
-    """How a session ended, or that there is none; None while it runs."""
+    """How a session ended, that there is none, or why that can't be asked; None while it runs."""
     try:
         seen = await described(client, session_id)
     except ClientError as error:

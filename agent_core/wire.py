@@ -273,6 +273,7 @@ class CycleOutcome(Wire):
         description="in place of the two if some of the conversation is in storage: what follows on `kept`",
     )
     kept: int = Field(default=0, description="pieces, of those that the cycle got, which are still the first ones")
+    gone: int = Field(default=0, description="messages before the new ones, fewer than there were")
     as_before: bool = Field(
         default=False, description="agent_state, handlers and invocation_state are what they were, and are not sent"
     )

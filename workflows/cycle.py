@@ -192,7 +192,7 @@ def _following(given: CycleInput, outcome: CycleOutcome) -> CycleInput:
 def _joined(first: CycleOutcome, second: CycleOutcome) -> CycleOutcome:
     """The outcome of two cycles in a row."""
     joined = second.model_copy()
-    joined.audit = [*first.audit, *second.audit]
+    joined.audit, joined.gone = [*first.audit, *second.audit], first.gone + second.gone
     if second.conversation is None:
         joined.messages = [*first.messages, *second.messages]
         if first.conversation is not None:

@@ -66,6 +66,7 @@ def _failed(outcome: CycleOutcome, size: int) -> CycleOutcome:
         conversation=outcome.conversation,
         pieces=outcome.pieces,
         kept=outcome.kept,
+        gone=outcome.gone,
         as_before=True,
         progress=outcome.progress,
         model_calls=outcome.model_calls,

@@ -22,9 +22,8 @@ from countersign.agent_client.cli.options import (
     Session,
     Who,
 )
-from countersign.agent_client.cli.running import FAILED, Connection, UsageError, run
-from countersign.agent_client.cli.terminal import print_json
-from countersign.agent_core.visible import visible
+from countersign.agent_client.cli.running import FAILED, INTERRUPTED, Connection, UsageError, run
+from countersign.agent_client.cli.terminal import columns, print_json, visible_lines
 
 if TYPE_CHECKING:
     from countersign.agent_client.client import AgentClient
@@ -165,26 +164,32 @@ def parsed(value: str) -> Any:
     Raises:
         UsageError: If it is none.
     """
-
-    def refuse(constant: str) -> Any:
-        raise ValueError(f"{constant} is not JSON")
+    from countersign.agent_client.answers import parsed_value
 
     try:
-        return json.loads(value, parse_constant=refuse)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(
-            f"VALUE is not JSON ({error}); quote it for the shell, or leave out --json-value to send text"
-        ) from error
+        return parsed_value(value)
+    except ValueError as error:
+        raise UsageError(f"VALUE is {error}; quote it for the shell, or leave out --json-value to send text") from error
 
 
 def _seen_and_meant(choice: Choice, connection: Connection) -> "list[Question]":
     """The chosen questions, once the person has seen them and says that they mean them; else leaves with 1."""
     questions = run(connection, False, choice.questions)
     print_questions(choice.session, questions)
-    if not questions or not typer.confirm("\nApprove?" if len(questions) == 1 else f"\nApprove all {len(questions)}?"):
+    if not questions or not _meant("\nApprove?" if len(questions) == 1 else f"\nApprove all {len(questions)}?"):
         print("nothing was answered", file=sys.stderr)
         raise SystemExit(FAILED)
     return questions
+
+
+def _meant(words: str) -> bool:
+    """What the person says; Ctrl-D says no, Ctrl-C leaves."""
+    try:
+        return typer.confirm(words)
+    except typer.Abort as abort:
+        if isinstance(abort.__context__, KeyboardInterrupt):
+            raise SystemExit(INTERRUPTED) from None
+        return False
 
 
 def _give(
@@ -206,5 +211,5 @@ def _report(session: str, word: str, questions: "list[Question]", receipt: "Answ
     for question in questions:
         for call in question.calls:
             shown = json.dumps(call.input, ensure_ascii=False)
-            print(visible(f"{call.tool} {shown}"), file=sys.stderr)
+            print(visible_lines(f"{call.tool} {shown}", width=columns(sys.stderr)), file=sys.stderr)
     print(receipt_text(session, receipt, word))

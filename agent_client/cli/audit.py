@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from countersign.agent_client.cli.cards import DIGEST_SHOWN
-from countersign.agent_client.cli.terminal import shortened, styled
+from countersign.agent_client.cli.terminal import rows, shortened, styled
 from countersign.agent_client.moments import parsed_moment
 from countersign.agent_core.visible import visible
 
@@ -17,14 +17,20 @@ Detail = dict[str, Any]
 _TEXT_CHARS = 200
 
 
-def audit_line(entry: "AuditEntry") -> str:
-    """One line: when, in which cycle, what."""
+def audit_line(entry: "AuditEntry", width: int | None = None) -> str:
+    """One line: when, in which cycle, what.
+
+    Args:
+        entry: What the trail says.
+        width: Columns of the terminal; None for a line of any length.
+    """
     when = parsed_moment(entry.at)
     at = f"{when:%Y-%m-%d %H:%M:%S}" if when else visible(entry.at)
     cycle = f" cycle {entry.cycle}" if entry.cycle is not None else ""
     say = _WORDS.get(entry.event)
     text = say(entry.detail) if say is not None else _other(entry.event, entry.detail)
-    return f"  {styled(at + cycle, 'dim')} {visible(shortened(text, 2 * _TEXT_CHARS))}"
+    line = rows(f"  {at}{cycle} {visible(shortened(text, 2 * _TEXT_CHARS))}", width)
+    return line.replace(at + cycle, styled(at + cycle, "dim"), 1)
 
 
 def answer_words(answer: Detail) -> str:

@@ -9,7 +9,7 @@ from countersign.agent_client.cli import chat_view
 from countersign.agent_client.cli.cards import inline_card
 from countersign.agent_client.cli.chat_line import InterruptedLineError, Terminal
 from countersign.agent_client.cli.chat_link import LeavingError, Link
-from countersign.agent_core.errors import AnswerRefused
+from countersign.agent_core.errors import AnswerRefused, PayloadTooLargeError
 from countersign.agent_core.visible import visible
 from countersign.agent_core.wire import Question
 
@@ -103,7 +103,7 @@ class Asker:
             if refusal.code in _GONE:
                 self._link.questions.pop(question.id, None)
             return refusal.code in _GONE
-        except ValueError as error:
+        except (ValueError, PayloadTooLargeError) as error:
             self._terminal.say(f"  not sent: {visible(str(error))}", "yellow")
             return False
         self._terminal.say(chat_view.sent(answer, verdict), "dim")

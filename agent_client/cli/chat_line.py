@@ -10,17 +10,14 @@ from prompt_toolkit.formatted_text import FormattedText
 from prompt_toolkit.history import DummyHistory, InMemoryHistory
 from prompt_toolkit.input.typeahead import clear_typeahead
 from prompt_toolkit.patch_stdout import patch_stdout
-from rich.cells import chop_cells
 from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
-from countersign.agent_client.cli.terminal import BAR, CUT
+from countersign.agent_client.cli.terminal import BAR, rows
 
-_REST = f"  {CUT}"
 _NARROWEST = 20
 """Columns of a terminal that says it has fewer, or none."""
-"""Before what is left of a line."""
 
 
 class InterruptedLineError(Exception):
@@ -59,16 +56,11 @@ class Terminal:
                 whole, to be copied.
         """
         if cut:
-            text = "\n".join(piece for line in text.split("\n") for piece in self._pieces(line))
+            text = "\n".join(rows(line, self.width) for line in text.split("\n"))
         if self._reading is not None:
             print(text, flush=True)
         else:
             self.console.print(Text(text, style=style))
-
-    def _pieces(self, line: str) -> list[str]:
-        first, *rest = chop_cells(line, self.width) or [""]
-        left = "".join(rest)
-        return [first, *(_REST + piece for piece in chop_cells(left, self.width - len(_REST)) if left)]
 
     async def prompt(self, label: str) -> str:
         """A line for the agent.

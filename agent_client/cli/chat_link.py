@@ -9,6 +9,7 @@ from countersign.agent_client.cli.chat_line import Terminal
 from countersign.agent_client.errors import ConnectionFailedError, NoReplyError, NoWorkerError
 from countersign.agent_client.events import SessionEvent
 from countersign.agent_client.session import SessionHandle
+from countersign.agent_core.errors import CountersignError
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.visible import visible
 from countersign.agent_core.wire import Question
@@ -106,9 +107,13 @@ class Link:
         self.questions.pop(block["interruptResponse"]["interruptId"], None)
 
     async def stop(self) -> None:
-        """Stop the turn; what it asks is withdrawn."""
-        await self.session.stop()
-        self.questions.clear()
+        """Stop the turn; what it asks is withdrawn. That it can't be stopped is said."""
+        try:
+            await self.session.stop()
+        except CountersignError as error:
+            self._terminal.say(f"  can't stop it: {visible(str(error))}", "yellow")
+        else:
+            self.questions.clear()
 
     # --- Ctrl-C, and leaving ---
 
@@ -133,13 +138,7 @@ class Link:
             self._leaving.set()
             return
         self._terminal.busy_with("stopping after the tools that run … (Ctrl-C again leaves)")
-        self._stopping = asyncio.ensure_future(self._stop())
-
-    async def _stop(self) -> None:
-        try:
-            await self.stop()
-        except Exception as error:
-            self._terminal.say(f"  can't stop it: {visible(str(error))}", "yellow")
+        self._stopping = asyncio.ensure_future(self.stop())
 
     async def busy(self, words: str, work: Coroutine[Any, Any, T]) -> T:
         """Await the work behind a spinner, unless the person leaves.

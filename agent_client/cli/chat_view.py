@@ -3,6 +3,7 @@
 import json
 from typing import TYPE_CHECKING
 
+from countersign.agent_client.answers import parsed_value
 from countersign.agent_client.cli.terminal import shortened
 from countersign.agent_core.unknown_outcomes import ANSWER_WORDS, RECORDED, known_of_call
 from countersign.agent_core.visible import visible
@@ -57,14 +58,20 @@ def meaning(question: "Question", typed: str) -> "tuple[JsonValue, str] | None":
         return None
     if text.startswith("/json"):
         try:
-            return json.loads(text.removeprefix("/json")), ""
+            return parsed_value(text.removeprefix("/json")), ""
         except ValueError as error:
-            raise ValueError(f'that is not JSON ({error}); for example: /json {{"result": 3}}') from None
-    word = text.lower()
-    name = _WORDS.get(word, word)
+            raise ValueError(f'that is {error}; for example: /json {{"result": 3}}') from None
+    name = _name(question, text)
     if name in question.answers and (name in _KEYS or not isinstance(question.answers[name], (dict, list))):
         return question.answers[name], name
     return text, ""
+
+
+def _name(question: "Question", text: str) -> str:
+    """Which of the question's answers a text names, in capitals or not; the text itself if none."""
+    word = _WORDS.get(text.lower(), text)
+    same = (name for name in question.answers if name.casefold() == word.casefold())
+    return word if word in question.answers else next(same, word)
 
 
 def sent(answer: "JsonValue", verdict: str) -> str:

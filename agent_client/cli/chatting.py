@@ -69,15 +69,13 @@ async def _talk(
     task_queue: str,
     close: bool,
 ) -> None:
-    from temporalio.runtime import Runtime, TelemetryConfig
-
     from countersign.agent_client.cli.chat_line import Terminal
-    from countersign.agent_client.cli.conversation import Conversation, Wish
+    from countersign.agent_client.cli.chat_wish import Wish
+    from countersign.agent_client.cli.conversation import Conversation
     from countersign.agent_client.client import AgentClient
 
     if session is not None and prompt is not None:
         raise UsageError("a session that is taken up gets its prompts at the terminal; leave PROMPT out")
-    Runtime.set_default(Runtime(telemetry=TelemetryConfig(logging=None)))  # it would log across the conversation
     client = await AgentClient.connect(connection.address, connection.namespace, connection.profile)
     wish = Wish(agent, prompt, session, who, task_queue, close, _way_back(connection))
     await Conversation(client, wish, Terminal()).run()

@@ -23,8 +23,10 @@ def session_ids(context: typer.Context, incomplete: str) -> list[str]:
 
 
 async def _listed(incomplete: str, address: str | None, namespace: str | None, profile: str | None) -> list[str]:
+    from countersign.agent_client.cli.running import silence_engine
     from countersign.agent_client.client import AgentClient
 
+    silence_engine()
     async with asyncio.timeout(_PATIENCE_S):
         client = await AgentClient.connect(address, namespace, profile)
         found = [session.session_id async for session in client.sessions(limit=_MOST)]

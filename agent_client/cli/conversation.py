@@ -1,6 +1,5 @@
 """The conversation of `chat`: prompt, watch, ask, until the person leaves or the session ends."""
 
-from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
@@ -8,43 +7,24 @@ from countersign.agent_client.cli import chat_view
 from countersign.agent_client.cli.chat_asking import CLOSE, COMMANDS, LEAVE, Asker, like_a_command
 from countersign.agent_client.cli.chat_line import InterruptedLineError, Terminal
 from countersign.agent_client.cli.chat_link import LeavingError, Link
+from countersign.agent_client.cli.chat_wish import Wish
 from countersign.agent_client.cli.event_text import event_text
 from countersign.agent_client.cli.messages import Transcript
 from countersign.agent_client.cli.running import UsageError
 from countersign.agent_client.client import AgentClient
-from countersign.agent_client.errors import SessionEndedError
+from countersign.agent_client.errors import ConnectionFailedError, SessionEndedError
 from countersign.agent_client.events import SessionEvent
 from countersign.agent_client.listing import ENDED_STATUSES
-from countersign.agent_client.shell import DEFAULT_TASK_QUEUE, command
+from countersign.agent_client.queueing import queued
+from countersign.agent_client.shell import command
 from countersign.agent_client.starting import checked_prompt, new_session_id
-from countersign.agent_core.errors import PayloadTooLargeError
+from countersign.agent_core.errors import AnswerRefused, PayloadTooLargeError
 from countersign.agent_core.visible import visible
 
 _LATEST_MESSAGES = 6
 """How many messages are shown of a session that is taken up again."""
 
-
-@dataclass(frozen=True)
-class Wish:
-    """What `chat` was asked for.
-
-    Attributes:
-        agent: The agent; "" to take that of the session.
-        prompt: The first prompt; None to ask for it.
-        session_id: A session to go on with; None to start one with the first prompt.
-        responder: Who answers, as a claim.
-        task_queue: Of the agent's workers.
-        close: Whether leaving ends the session.
-        way_back: Flags that another `countersign` needs to find the server.
-    """
-
-    agent: str
-    prompt: str | None = None
-    session_id: str | None = None
-    responder: str | None = None
-    task_queue: str = DEFAULT_TASK_QUEUE
-    close: bool = False
-    way_back: list[str] = field(default_factory=list)
+_AGAIN = "; arrow up brings the line back"
 
 
 class Conversation:
@@ -73,18 +53,28 @@ class Conversation:
             if self._begun:
                 await self._take_up()
             elif self._wish.prompt is not None:
-                await self._send(self._wish.prompt)
+                await self._start(self._wish.prompt)
             else:
                 self._terminal.say(f"  chat with {visible(self._agent)}; /help lists what can be typed", "dim")
-            while not self._begun or await self._follow():
-                await self._next_prompt()
+            await self._talk()
         except LeavingError:
             await self._leave()
+
+    async def _talk(self) -> None:
+        try:
+            while not self._begun or await self._follow():
+                await self._next_prompt()
+        except (LeavingError, SessionEndedError):
+            raise
+        except Exception:
+            if self._begun:
+                self._say_the_way_back()
+            raise
 
     # --- Prompts ---
 
     async def _next_prompt(self) -> None:
-        """Read lines until one is a prompt, and send it."""
+        """Read lines until one is a prompt that is sent, or that the session does not take at the moment."""
         while True:
             try:
                 text = (await self._link.or_leave(self._terminal.prompt("you> "))).strip()
@@ -99,8 +89,10 @@ class Conversation:
             if like_a_command(text):
                 self._terminal.say(COMMANDS, "dim")
             elif text and self._can_be_sent(text):
-                await self._send(text)
-                return
+                if not self._begun:
+                    return await self._start(text)
+                if await self._send(text):
+                    return
 
     def _can_be_sent(self, text: str) -> bool:
         try:
@@ -110,18 +102,40 @@ class Conversation:
             return False
         return True
 
-    async def _send(self, text: str) -> None:
-        """Send a prompt; the first one starts the session."""
+    async def _send(self, text: str) -> bool:
+        """Send a further prompt, unless the session would not take it: somebody else's turn may ask.
+
+        Returns:
+            True if something has happened in the session.
+        """
+        session = self._link.session
+        try:
+            warning = await self._link.busy("sending …", queued(session, lambda: session.prompt(text)))
+        except AnswerRefused as refusal:
+            self._terminal.say(f"  not sent ({visible(refusal.code)}): {visible(str(refusal))}{_AGAIN}", "yellow")
+            return True
+        except ConnectionFailedError as error:
+            self._terminal.say(f"  it may not have been sent: {visible(str(error))}{_AGAIN}", "yellow")
+            return False
+        if warning is not None:
+            self._terminal.say(f"  {visible(warning)}", "yellow")
         self._own_prompts.append(text)
         self._turn += 1
-        session = self._link.session
-        if self._begun:
-            await self._link.busy("sending …", session.prompt(text))
-            return
-        self._begun = True
-        queue = self._wish.task_queue
+        return True
+
+    async def _start(self, text: str) -> None:
+        """Start the session with its first prompt."""
+        session, queue = self._link.session, self._wish.task_queue
+        self._own_prompts.append(text)
+        self._turn, self._begun = 1, True
         starting = self._client.start(self._agent, text, session_id=session.id, lifetime="open", task_queue=queue)
-        await self._link.busy("starting …", starting)
+        try:
+            await self._link.busy("starting …", starting)
+        except LeavingError:
+            raise  # it may have been started
+        except Exception:
+            self._begun = False
+            raise
         self._terminal.say(f"  session {self._link.name}", "dim")
 
     async def _take_up(self) -> None:
@@ -205,13 +219,15 @@ class Conversation:
         """Say how to come back, or end the session."""
         if not self._begun:
             return
-        session_id = self._link.session.id
         if self._close:
             self._link.stay()
             await self._link.busy("closing …", self._link.session.close())
             self._terminal.say(f"session {self._link.name} is closed")
             return
-        back = self._wish.way_back
         self._terminal.say(f"session {self._link.name} stays open, and so does what it asks")
+        self._say_the_way_back()
+
+    def _say_the_way_back(self) -> None:
+        session_id, back = self._link.session.id, self._wish.way_back
         self._terminal.say(f"  to come back: {command('chat', '--session', session_id, *back)}", cut=False)
         self._terminal.say(f"  to end it:    {command('stop', session_id, '--close', *back)}", cut=False)

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -56,6 +57,22 @@ class Plan:
     def connect_to(self) -> str:
         """Address of the server, embedded or not."""
         return self.address or f"127.0.0.1:{self.port}"
+
+
+def worker_environment(plan: Plan, given: Mapping[str, str]) -> dict[str, str]:
+    """The worker's environment variables: those given, without what would make another worker of it than is announced.
+
+    Args:
+        plan: What `dev` was asked to run.
+        given: The environment of `dev`.
+    """
+    others: tuple[str, ...] = ("COUNTERSIGN_QUEUE_PER_AGENT", "COUNTERSIGN_TOOLS_ONLY")
+    if plan.address is None:  # settings for another server: namespace, TLS, API key, a versioned build
+        others += ("TEMPORAL_", "COUNTERSIGN_NAMESPACE", "COUNTERSIGN_PROFILE")
+        others += ("COUNTERSIGN_DEPLOYMENT_NAME", "COUNTERSIGN_BUILD_ID")
+    kept = {name: value for name, value in given.items() if not name.startswith(others)}
+    kept["PYTHONUNBUFFERED"] = "1"
+    return kept if plan.address is not None else {**kept, "TEMPORAL_CONFIG_FILE": os.devnull, **plan.storage}
 
 
 def announce(plan: Plan, served: list[str], sources: "list[Source]", worker_pid: int | None) -> None:

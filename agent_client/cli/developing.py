@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from countersign.agent_client.cli.dev_plan import PORT, UI_PORT, Plan, announce, say
+from countersign.agent_client.cli.dev_plan import PORT, UI_PORT, Plan, announce, say, worker_environment
 from countersign.agent_client.cli.options import AsJson, TaskQueue
 from countersign.agent_client.cli.running import UsageError, leaving
 from countersign.agent_client.cli.terminal import BAR
@@ -217,13 +217,6 @@ def _supervisor(plan: Plan, sources: "list[Source]") -> "Supervisor":
     modules = [word for module in plan.agents for word in ("--agents", module)]
     worker = [sys.executable, "-m", "countersign.worker", *modules]
     worker += ["--address", plan.connect_to, "--task-queue", plan.task_queue]
-    environment = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    if plan.address is None:
-        # Settings for another server (namespace, TLS, API key, a versioned build) must not meet this one.
-        others = ("TEMPORAL_", "COUNTERSIGN_DEPLOYMENT_NAME", "COUNTERSIGN_BUILD_ID")
-        environment = {name: value for name, value in environment.items() if not name.startswith(others)}
-        environment["TEMPORAL_CONFIG_FILE"] = os.devnull
-        environment |= plan.storage
     announced = False
 
     def ready(served: list[str]) -> None:
@@ -236,5 +229,6 @@ def _supervisor(plan: Plan, sources: "list[Source]") -> "Supervisor":
         lambda line: say(plan, visible(line.expandtabs()), f"worker {BAR}"), lambda text: say(plan, text), ready
     )
     retry_s = None if plan.address is None else _RETRY_S
+    environment = worker_environment(plan, os.environ)
     supervisor = Supervisor(worker, environment, listener, reload=plan.reload, retry_s=retry_s)  # `ready` looks at it
     return supervisor

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 from countersign.agent_client.cli.audit import answer_words
 from countersign.agent_client.cli.cards import question_card
 from countersign.agent_client.cli.messages import Transcript
-from countersign.agent_client.cli.terminal import columns, styled
+from countersign.agent_client.cli.terminal import rows, styled
 from countersign.agent_client.moments import moment
 from countersign.agent_core.visible import visible
 
@@ -14,7 +14,9 @@ if TYPE_CHECKING:
     from countersign.agent_client.events import SessionEvent
 
 
-def event_text(session: str, event: "SessionEvent", transcript: Transcript, now: datetime) -> str:
+def event_text(
+    session: str, event: "SessionEvent", transcript: Transcript, now: datetime, width: int | None = None
+) -> str:
     """What happened, over as many lines as it needs.
 
     Args:
@@ -22,29 +24,35 @@ def event_text(session: str, event: "SessionEvent", transcript: Transcript, now:
         event: What.
         transcript: Of the messages before.
         now: The present moment.
+        width: Columns of the terminal; None for lines of any length.
     """
     detail = event.detail
     if event.kind == "message":
-        return transcript.text(detail["role"], detail["content"], columns())
+        return transcript.text(detail["role"], detail["content"], width)
     if event.kind == "question":
         from countersign.agent_core.wire import Question
 
-        return "\n" + question_card(session, Question.model_validate(detail), now, width=columns()) + "\n"
+        return "\n" + question_card(session, Question.model_validate(detail), now, width=width) + "\n"
+    return rows(f"* {_line(event, now)}", width if event.kind != "away" else None)  # a command in it can be copied
+
+
+def _line(event: "SessionEvent", now: datetime) -> str:
+    detail = event.detail
     named = visible(f"{detail.get('name')} ({detail.get('id')})")
     if event.kind == "answered":
-        return f"* {visible(answer_words(detail))} to {named}"
+        return f"{visible(answer_words(detail))} to {named}"
     if event.kind == "withdrawn":
-        return f"* not asked any more: {named}"
+        return f"not asked any more: {named}"
     if event.kind == "expired":
-        return f"* nobody answered in time: {named}"
+        return f"nobody answered in time: {named}"
     if event.kind == "status":
-        return f"* {styled(visible(str(detail['status'])), detail['status'])}"
+        return styled(visible(str(detail["status"])), detail["status"])
     if event.kind == "call_waits":
-        return f"* {call_waits(detail, now)}"
+        return call_waits(detail, now)
     if event.kind == "away":
-        return f"* {visible(str(detail['message']))}; waiting"
+        return f"{visible(str(detail['message']))}; waiting"
     if event.kind == "back":
-        return "* it answers again"
+        return "it answers again"
     return _end_text(event)
 
 
@@ -74,7 +82,7 @@ def call_runs(call: dict[str, Any], now: datetime) -> str:
 
 def _end_text(event: "SessionEvent") -> str:
     status, error, stop_reason = (event.detail.get(name) for name in ("status", "error", "stop_reason"))
-    text = f"* ended: {styled(visible(str(status)), str(status))}"
+    text = f"ended: {styled(visible(str(status)), str(status))}"
     if error:
         return f"{text}: {visible(str(error['type']))}: {visible(str(error['message']))}"
     return f"{text} ({visible(str(stop_reason))})" if stop_reason else text

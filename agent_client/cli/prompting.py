@@ -7,7 +7,7 @@ import typer
 
 from countersign.agent_client.cli.options import Address, AsJson, Namespace, Profile, Session, text_of
 from countersign.agent_client.cli.outcome import print_outcome
-from countersign.agent_client.cli.running import Connection, run
+from countersign.agent_client.cli.running import Connection, UsageError, run
 from countersign.agent_client.cli.terminal import print_json
 from countersign.agent_client.shell import command
 from countersign.agent_core.visible import visible
@@ -25,6 +25,14 @@ def prompt(
     ],
     *,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it asks, or is done.")] = False,
+    update_id: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID",
+            help="With --wait: an id of this prompt; sent again with the same, it runs once.",
+            show_default=False,
+        ),
+    ] = None,
     as_json: AsJson = False,
     address: Address = None,
     namespace: Namespace = None,
@@ -36,24 +44,26 @@ def prompt(
     """
     content = text_of(text)
 
-    async def work(client: "AgentClient") -> "Outcome | None":
+    async def work(client: "AgentClient") -> "tuple[Outcome | None, str | None]":
         from countersign.agent_client.queueing import queued
         from countersign.agent_client.settling import outcome_of
 
+        if update_id is not None and not wait:
+            raise UsageError("--update-id needs --wait: a prompt that is only queued has no id")
         handle = client.session(session)
         if wait:
             await handle.status()  # without a worker, that is said at once, and nothing is sent
-            return outcome_of(await handle.invoke(content))
+            return outcome_of(await handle.invoke(content, update_id=update_id)), None
         warning = await queued(handle, lambda: handle.prompt(content))
         if warning is not None and not as_json:
             print(visible(warning), file=sys.stderr)
-        return None
+        return None, warning
 
-    outcome = run(Connection(address, namespace, profile), as_json, work)
+    outcome, warning = run(Connection(address, namespace, profile), as_json, work)
     if outcome is not None:
         print_outcome(session, outcome, as_json)
     elif as_json:
-        print_json({"session_id": session, "queued": True})
+        print_json({"session_id": session, "queued": warning is None, "warning": warning})
     else:
-        print("queued")
+        print("queued" if warning is None else "sent")
         print(f"to follow it: {command('watch', session)}", file=sys.stderr)

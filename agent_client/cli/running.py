@@ -5,6 +5,7 @@ Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 no connection, no work
 
 import asyncio
 import contextlib
+import functools
 import json
 import sys
 from collections.abc import Awaitable, Callable, Coroutine, Iterator
@@ -14,6 +15,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
+    from temporalio.runtime import Runtime
+
     from countersign.agent_client.client import AgentClient
 
 T = TypeVar("T")
@@ -21,6 +24,9 @@ T = TypeVar("T")
 FAILED, USAGE, UNREACHABLE, INTERRUPTED = 1, 2, 3, 130
 
 _SPINNER_AFTER_S = 1.0
+
+_ABOUT = ("session_id", "update_id")
+"""What an error may be about; programs get it."""
 
 
 class UsageError(Exception):
@@ -61,6 +67,7 @@ def leaving(as_json: bool) -> Iterator[None]:
     Args:
         as_json: How an error is told.
     """
+    silence_engine()
     try:
         yield
     except KeyboardInterrupt:
@@ -71,6 +78,20 @@ def leaving(as_json: bool) -> Iterator[None]:
             raise
         _say(error, code, as_json)
         raise SystemExit(code) from None
+
+
+def silence_engine() -> None:
+    """Keep Temporal's core from logging to standard output, across what is printed there; call it before connecting."""
+    from temporalio.runtime import Runtime
+
+    Runtime.set_default(_silent_runtime(), error_if_already_set=False)
+
+
+@functools.cache
+def _silent_runtime() -> "Runtime":
+    from temporalio.runtime import Runtime, TelemetryConfig
+
+    return Runtime(telemetry=TelemetryConfig(logging=None))
 
 
 async def _connected(
@@ -126,6 +147,7 @@ def _say(error: Exception, code: int, as_json: bool) -> None:
     reason, text = getattr(error, "code", None), why(error) if isinstance(error, PayloadError) else str(error)
     if as_json:
         shown = {"type": type(error).__name__, "code": reason, "message": text, "exit_code": code}
+        shown |= {name: value for name in _ABOUT if (value := getattr(error, name, None))}
         print(json.dumps({"error": shown}), file=sys.stderr)
     else:
         print(visible(f"error ({reason}): {text}" if reason else f"error: {text}"), file=sys.stderr)

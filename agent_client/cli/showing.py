@@ -10,7 +10,7 @@ from countersign.agent_client.cli.looking import Short, print_questions, print_s
 from countersign.agent_client.cli.messages import Transcript
 from countersign.agent_client.cli.options import Address, AsJson, Namespace, Profile, Session
 from countersign.agent_client.cli.running import Connection, run
-from countersign.agent_client.cli.terminal import columns, print_json, styled
+from countersign.agent_client.cli.terminal import columns, print_json, rows, styled
 from countersign.agent_client.moments import moment
 from countersign.agent_core.visible import visible
 
@@ -130,7 +130,7 @@ def _print_full(session: str, found: _Full) -> None:
     if audit := found.audit:
         print("\naudit (UTC)" + (f", last {_AUDIT_LINES} of {len(audit)}" if len(audit) > _AUDIT_LINES else ""))
         for entry in audit[-_AUDIT_LINES:]:
-            print(audit_line(entry))
+            print(audit_line(entry, columns()))
     print()
     print_questions(session, found.questions)
 
@@ -151,13 +151,13 @@ def _print_calls(calls: Calls, now: datetime) -> None:
     told_below = {(waiting.tool, waiting.since) for waiting in calls[1]}
     for call in calls[0]:
         if (call.name, call.since) not in told_below:
-            print(f"  {call_runs(call.as_json(), now)}")
+            print(rows(f"  {call_runs(call.as_json(), now)}", columns()))
     for waiting in calls[1]:
-        print(f"  {call_waits(waiting.as_json(), now)}")
+        print(rows(f"  {call_waits(waiting.as_json(), now)}", columns()))
 
 
 def _print_head(name: str, text: str) -> None:
-    print(f"  {visible(name):<{_HEAD_WIDTH}} {text}")
+    print(rows(f"  {visible(name):<{_HEAD_WIDTH}} {text}", columns()))
 
 
 def _head(status: dict[str, Any]) -> list[tuple[str, str]]:

@@ -72,7 +72,7 @@ def start(
         )
         if wait and not as_json:
             print(f"started {handle.id}", file=sys.stderr)
-        trouble = await _trouble(client, handle, queue_of(task_queue, agent), stay_open)
+        trouble = await _trouble(client, handle, queue_of(task_queue, agent), stay_open and not as_json)
         if trouble is not None:
             trouble += await _similar(client, handle.id, task_queue, agent)
         if trouble is not None and not as_json:
@@ -89,8 +89,14 @@ def start(
         print(f"to follow it: {command('watch', handle.id)}", file=sys.stderr)
 
 
-async def _trouble(client: "AgentClient", handle: "SessionHandle", task_queue: str, stay_open: bool) -> str | None:
+async def _trouble(client: "AgentClient", handle: "SessionHandle", task_queue: str, say_how_to_end: bool) -> str | None:
     """That no worker takes the session, if none does.
+
+    Args:
+        client: Of the session.
+        handle: The session.
+        task_queue: Its workers' queue.
+        say_how_to_end: Whether to say, of a session that has failed, that it stays open.
 
     Raises:
         AgentRunError: It has failed already, for instance because no worker knows the agent.
@@ -101,7 +107,7 @@ async def _trouble(client: "AgentClient", handle: "SessionHandle", task_queue: s
     try:
         return await trouble_at_start(client.temporal, handle, task_queue)
     except AgentRunError:
-        if stay_open:
+        if say_how_to_end:
             closing = command("stop", handle.id, "--close")
             print(f"session {visible(handle.id)} stays open; end it with: {closing}", file=sys.stderr)
         raise

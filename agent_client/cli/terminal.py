@@ -9,7 +9,7 @@ import os
 import shutil
 import sys
 import textwrap
-from typing import Any
+from typing import Any, TextIO
 
 from countersign.agent_core.visible import visible
 
@@ -42,14 +42,30 @@ def visible_lines(text: str, indent: str = "  ", width: int | None = None, *, pr
     return "\n".join(shown)
 
 
+def rows(line: str, width: int | None) -> str:
+    """A line of ours over as many rows as it needs: no foreign text in it can begin one.
+
+    Args:
+        line: The line; foreign text in it must have been made visible.
+        width: Columns of the terminal, to mark where the rest goes on; None for a line of any length.
+    """
+    if width is None:
+        return line
+    from rich.cells import chop_cells
+
+    first, *rest = chop_cells(line, width) or [""]
+    left = "".join(rest)
+    return "\n".join([first, *(f"  {CUT}{piece}" for piece in chop_cells(left, max(width - 4, 10)) if left)])
+
+
 def visible_json(value: Any, indent: str = "  ", width: int | None = None) -> str:
     """A JSON value over several lines, each behind a bar; types can be told apart."""
     return visible_lines(json.dumps(value, indent=2, ensure_ascii=False), indent, width)
 
 
-def columns() -> int | None:
-    """Columns of the terminal that standard output is; None if it is none."""
-    return shutil.get_terminal_size().columns if sys.stdout.isatty() else None
+def columns(out: TextIO | None = None) -> int | None:
+    """Columns of the terminal that a stream is, standard output if none is given; None if it is no terminal."""
+    return shutil.get_terminal_size().columns if (out or sys.stdout).isatty() else None
 
 
 def shortened(text: str, most_chars: int) -> str:

@@ -11,7 +11,7 @@ from countersign.agent_client.cli.messages import Transcript
 from countersign.agent_client.cli.options import Address, Agent, Namespace, Profile, SessionOrAll
 from countersign.agent_client.cli.running import FAILED, Connection, UsageError, run
 from countersign.agent_client.cli.tables import SESSION_TITLES, console, questions_in_short, session_row, table
-from countersign.agent_client.cli.terminal import print_json_line, styled
+from countersign.agent_client.cli.terminal import columns, print_json_line, rows, styled
 from countersign.agent_client.shell import command
 from countersign.agent_core.visible import visible
 
@@ -67,7 +67,7 @@ async def _follow(client: "AgentClient", session: str, until_question: bool, tai
             print_json_line(event.as_json())
         else:
             out = sys.stderr if event.kind in ("away", "back") else sys.stdout
-            print(event_text(session, event, transcript, datetime.now(UTC)), file=out, flush=True)
+            print(event_text(session, event, transcript, datetime.now(UTC), columns()), file=out, flush=True)
             if event.kind == "status" and event.detail["status"] == "running":
                 await _print_tools(client, session)
         if event.kind == "ended":
@@ -87,7 +87,7 @@ async def _print_tools(client: "AgentClient", session: str) -> None:
         return  # following it says what is wrong, and waits
     for call in calls:
         if call.kind == "tool" and call.state == "running":
-            print(f"* {call_runs(call.as_json(), datetime.now(UTC))}", flush=True)
+            print(rows(f"* {call_runs(call.as_json(), datetime.now(UTC))}", columns()), flush=True)
 
 
 async def _fleet(client: "AgentClient", agent: str | None, as_json: bool) -> None:

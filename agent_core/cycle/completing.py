@@ -22,10 +22,20 @@ def complete(outcome: CycleOutcome, context: CycleContext, before: Sequence[Mess
     else:
         outcome.conversation = messages
     _mend(outcome, context)
+    if outcome.conversation is not None:
+        outcome.gone = len(before) - _before_new(outcome.conversation, before)
     outcome.agent_state = context.agent.state.get()
     outcome.invocation_state = context.invocation_state
     context.progress.guides = context.runner.guides
     outcome.progress, outcome.model_calls, outcome.audit = context.progress, context.model_calls, context.audit
+
+
+def _before_new(messages: Sequence[Message], before: Sequence[Message]) -> int:
+    """How many messages stand before the new ones: up to the last that was there when the cycle began."""
+    if len(messages) > len(before) and list(messages[: len(before)]) == list(before):
+        return len(before)  # a hook has put copies in their place
+    old = {id(message) for message in before}
+    return max((place + 1 for place, message in enumerate(messages) if id(message) in old), default=0)
 
 
 def _mend(outcome: CycleOutcome, context: CycleContext) -> None:

@@ -63,8 +63,10 @@ class CycleContext:
 
     @property
     def limit_reached(self) -> str | None:
-        """The cap of this invocation that is used up, as a stop reason; None if none is."""
+        """The cap that is used up, as a stop reason; None if none is, or if the call in question was made already."""
         limits, progress = self.given.limits, self.progress
+        if self.response is not None:
+            return None
         if limits.turns is not None and progress.cycles >= limits.turns:
             return "limit_turns"
         if limits.total_tokens is not None and progress.usage["totalTokens"] >= limits.total_tokens:

@@ -158,7 +158,7 @@ class _Cycle:
         """What the model says, with a smaller conversation if it must be; or the end of the turn without it."""
         while True:
             limit = self._context.limit_reached
-            if limit is not None and self._context.response is None:  # a call that was made is not forgone
+            if limit is not None:
                 return self._outcome(limit, self._context.last_message)
             if self._context.effects.stop_requested:
                 return await self._say_and_end("cancelled", STOPPED_TEXT)

@@ -76,6 +76,7 @@ class SessionState(Wire):
     model_calls: int = 0
     segments: list[Piece] = Field(default_factory=list, description="sealed, about 64 KB each, or in storage")
     tail: list[Message] = Field(default_factory=list)
+    gone: int = Field(default=0, description="messages that once stood before these; so they keep their numbers")
     agent_state: JsonObject = Field(default_factory=dict)
     handlers: JsonObject = Field(default_factory=dict)
     invocation_state: JsonObject = Field(default_factory=dict)
@@ -121,6 +122,7 @@ class SessionState(Wire):
 
     def follow(self, outcome: CycleOutcome) -> None:
         """Take the conversation as a cycle left it."""
+        self.gone = max(0, self.gone + outcome.gone)
         if outcome.pieces is not None:
             self.replace([*self.pieces()[: outcome.kept], *outcome.pieces])
         elif outcome.conversation is not None:

@@ -56,12 +56,14 @@ def questions(session: Session, *, every: bool = False) -> list[JsonObject]:
 
 
 def transcript(session: Session, start: int) -> JsonObject:
-    """A page of the conversation from message `start` on: `{"messages", "next", "total"}`.
+    """A page of the conversation from message `start` on: `{"messages", "start", "next", "total"}`.
 
-    If that message is in external storage, the page holds no messages but `"stored"`: a `StoredSegment` and, as
-    `"start"`, the number of its first message.
+    A message keeps its number when earlier ones are cut. If `start` is one of those, the page begins with the first
+    that is there; `"start"` says with which. If that message is in external storage, the page holds no messages but
+    `"stored"`: a `StoredSegment` and, as `"start"`, the number of its first message.
     """
-    total, start, first = session.state.message_count(), max(0, start), 0
+    first = session.state.gone
+    total, start = first + session.state.message_count(), max(first, start)
     here: list[Message] = []
     for piece in session.state.pieces():
         following = first + (piece.messages if isinstance(piece, StoredSegment) else len(piece))
@@ -72,10 +74,14 @@ def transcript(session: Session, start: int) -> JsonObject:
                 break
             else:
                 stored = {"start": first, **piece.model_dump(mode="json")}
-                return {"messages": [], "stored": stored, "next": _before(following, total), "total": total}
+                return _numbered([], start, following, total) | {"stored": stored}
         first = following
     page = _page(here)
-    return {"messages": page, "next": _before(start + len(page), total), "total": total}
+    return _numbered(page, start, start + len(page), total)
+
+
+def _numbered(page: list[Message], start: int, following: int, total: int) -> JsonObject:
+    return {"messages": page, "start": start, "next": following if following < total else None, "total": total}
 
 
 def _page(items: list[T]) -> list[T]:
@@ -86,10 +92,6 @@ def _page(items: list[T]) -> list[T]:
         if count and size > PAGE_BYTES:
             return items[:count]
     return items
-
-
-def _before(number: int, total: int) -> int | None:
-    return number if number < total else None
 
 
 def audit(session: Session, start: int | None = None) -> list[JsonObject]:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from countersign import Agent, ScriptedModel, durable, tool
+from countersign.agent.conversation_manager import SlidingWindowConversationManager
 from countersign.agent_core.errors import ModelRequestError
 from countersign.hooks import BeforeToolCallEvent, HookProvider, HookRegistry
 from countersign.models import Scene, calls
@@ -87,3 +88,10 @@ def truster() -> Agent:
     """Asks through `HumanInTheLoop`: y, n, t, or words that refuse."""
     handler = HumanInTheLoop(enable_trust=True)
     return Agent(name="truster", model=ScriptedModel(script), tools=[delete], interventions=[handler])
+
+
+@durable("forgetter")
+def forgetter() -> Agent:
+    """Keeps no more of its conversation than the last turn."""
+    window = SlidingWindowConversationManager(window_size=2)
+    return Agent(name="forgetter", model=ScriptedModel(script), conversation_manager=window)

@@ -2,12 +2,14 @@
 
 import asyncio
 import contextlib
+import fcntl
 import json
 import os
 import pty
 import shlex
 import subprocess
 import sys
+import termios
 from datetime import UTC, datetime
 
 import pytest
@@ -144,6 +146,18 @@ async def test_a_further_prompt_is_queued_or_waited_for(served, shell):
     assert "has ended" in (await shell("prompt", session.id, "more", code=1)).stderr
 
 
+async def test_a_prompt_sent_again_under_its_id_runs_once(served, shell):
+    """The second one gets the outcome of the first; the id is for those that wait."""
+    session = await served.start("asker", "hello", lifetime="open")
+    words = ("prompt", session.id, "again", "--update-id", "mine")
+    assert [(await shell(*words, "--wait")).stdout for _ in range(2)] == ["  assistant\n    │ you said: again\n"] * 2
+    assert (await session.invoke("again", update_id="mine")).turn == (await session.status())["turn"] == 2
+    assert "needs --wait" in (await shell(*words, code=2)).stderr
+    with pytest.raises(ValueError, match="blank"):
+        await session.invoke("again", update_id=" ")
+    await session.close()
+
+
 async def test_a_prompt_comes_from_standard_input(served, served_queue, shell):
     """ "-" reads it; the last line break is the shell's."""
     got = await shell("start", "asker", "-", "--wait", "--json", "--task-queue", served_queue, given="two\nlines\n")
@@ -164,6 +178,9 @@ async def test_a_mistyped_agent_fails_at_once(served, served_queue, shell):
     assert "no agent named 'askr'" in error
     stays = (await shell("start", "askr", "hello", "--open", "--task-queue", served_queue, code=1)).stderr
     assert "stop askr-" in stays and "--close" in stays
+    words = ("start", "askr", "hello", "--open", "--json", "--task-queue", served_queue)
+    told = json.loads((await shell(*words, code=1)).stderr)["error"]
+    assert told["session_id"].startswith("askr-") and "no agent named 'askr'" in told["message"]
 
 
 async def test_the_audit_is_told_in_plain_words(served, shell):
@@ -188,20 +205,27 @@ def at_a_terminal(typed, *words, address):
         stdout=slave,
         stderr=slave,
         env={**os.environ, "NO_COLOR": "1"},
+        start_new_session=True,
+        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509  # so that Ctrl-C comes from it
     )
     os.close(slave)
-    os.write(master, typed.encode())
     shown = b""
     with contextlib.suppress(OSError):  # the terminal is gone when the command ends
         while part := os.read(master, 4096):
             shown += part
+            if typed and b"[y/N]" in shown:
+                os.write(master, typed.encode())
+                typed = ""
     os.close(master)
     return process.wait(30), shown.decode()
 
 
-@pytest.mark.parametrize(("typed", "code", "status"), [("y\n", 0, "closed"), ("n\n", 1, "waiting")])
+@pytest.mark.parametrize(
+    ("typed", "code", "status"),
+    [("y\n", 0, "closed"), ("n\n", 1, "waiting"), ("\x04", 1, "waiting"), ("\x03", 130, "waiting")],
+)
 async def test_at_a_terminal_an_approval_is_shown_before_it_is_given(served, temporal_server, typed, code, status):
-    """Nobody signs what they have not seen; "n" answers nothing."""
+    """Nobody signs what they have not seen; "n" and Ctrl-D answer nothing, Ctrl-C leaves."""
     session = await served.start("asker", "delete a")
     assert await session.wait_for_questions(SOON)
     left, shown = await asyncio.to_thread(at_a_terminal, typed, "approve", session.id, address=temporal_server)

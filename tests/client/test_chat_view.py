@@ -47,6 +47,20 @@ def test_trust_and_other_answers_are_taken_where_they_are_offered():
     assert offer(asked).startswith("y approves, n denies, t approves this tool from now on, skip, ")
 
 
+def test_an_answer_is_taken_by_its_name_in_capitals_or_not():
+    """What is offered is what is sent; of two names that differ in that only, the one that was typed."""
+    asked = question(answers={"Escalate": "esc-7", "escalate it": 1, "Escalate It": 2})
+    assert (meaning(asked, "Escalate"), meaning(asked, "escalate")) == (("esc-7", "Escalate"),) * 2
+    assert meaning(asked, "Escalate It") == (2, "Escalate It")
+
+
+@pytest.mark.parametrize("typed", ["NaN", "-Infinity", "1e999", "[" * 3_000, "[" * 300 + "]" * 300, '"\\ud800"', "{"])
+def test_what_can_not_be_sent_as_json_is_no_answer(typed):
+    """It says so, and another line can be typed."""
+    with pytest.raises(ValueError, match=r"that is not JSON .*for example"):
+        meaning(question(), f"/json {typed}")
+
+
 def test_an_answer_with_parts_to_fill_in_is_offered_as_json():
     """Its name alone would send the example."""
     asked = question(answers={"retry": "retry", "record": {"result": "what it returned"}})

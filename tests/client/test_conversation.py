@@ -8,8 +8,9 @@ from tests.client.fake_terminal import CTRL_D, FakeTerminal
 from tests.client.test_sessions import SOON
 
 from countersign.agent_client.cli import conversation
-from countersign.agent_client.cli.conversation import Conversation, Wish
-from countersign.agent_client.errors import NoWorkerError, SessionEndedError
+from countersign.agent_client.cli.chat_wish import Wish
+from countersign.agent_client.cli.conversation import Conversation
+from countersign.agent_client.errors import ConnectionFailedError, NoWorkerError, SessionEndedError
 from countersign.agent_client.events import followed
 from countersign.agent_client.session import SessionHandle
 
@@ -123,6 +124,68 @@ async def test_an_outage_is_told_once_and_the_chat_goes_on(served, monkeypatch):
     told = [text.strip() for text in terminal.said if text.startswith("  *")]
     assert told == ["* no worker answers; waiting", "* it answers again"]
     assert "you said: hello" in terminal.shown()
+
+
+async def test_a_prompt_that_is_not_taken_is_said_and_can_be_sent_again(served):
+    """Somebody else's turn asks meanwhile: that question comes first, and nothing is dropped in silence."""
+    session = await served.start("asker", "hello", lifetime="open")
+    await session.wait_for_questions(SOON)
+    terminal = FakeTerminal()
+    talking = asyncio.ensure_future(talk(served, wished(served, session_id=session.id), terminal))
+    await until(lambda: terminal.asked == ["you> "], talking)
+    await session.prompt("delete a")
+    await session.wait_for_questions(SOON)
+    terminal.type("important")
+    await until(lambda: "answer> " in terminal.asked, talking)
+    assert "not sent (interrupted)" in terminal.shown()
+    terminal.type("y", "important", "/close")
+    await talking
+    assert "deleted a" in terminal.shown() and "you said: important" in terminal.shown()
+    assert "refused" not in [line.event for line in await session.audit()]
+
+
+class Unreachable(SessionHandle):
+    """A session whose server is away whenever something is sent."""
+
+    async def prompt(self, content):
+        """Lost on its way."""
+        raise ConnectionFailedError("the server is away")
+
+    async def stop(self):
+        """Lost on its way."""
+        await self.prompt("")
+
+
+async def test_a_server_that_is_away_when_something_is_sent_does_not_end_the_chat(served, monkeypatch):
+    """It is said, and the person decides."""
+    session = await served.start("asker", "hello", lifetime="open")
+    await session.wait_for_questions(SOON)
+    monkeypatch.setattr(served, "session", lambda session_id: Unreachable(served.temporal, session_id))
+    terminal = FakeTerminal("important", CTRL_D)
+    await talk(served, wished(served, session_id=session.id), terminal)
+    assert "may not have been sent: the server is away" in terminal.shown()
+    await session.prompt("delete a")
+    await session.wait_for_questions(SOON)
+    terminal = FakeTerminal("/stop", "y", CTRL_D)
+    await talk(served, wished(served, session_id=session.id), terminal)
+    assert "can't stop it: the server is away" in terminal.shown() and "deleted a" in terminal.shown()
+    await session.close()
+
+
+async def test_a_chat_that_fails_says_how_to_come_back(served, monkeypatch):
+    """The session is still there."""
+    session = await served.start("asker", "hello", lifetime="open")
+    await session.wait_for_questions(SOON)
+
+    async def closed(label):
+        raise OSError("the terminal is broken")
+
+    terminal = FakeTerminal()
+    monkeypatch.setattr(terminal, "prompt", closed)
+    with pytest.raises(OSError, match="broken"):
+        await talk(served, wished(served, session_id=session.id), terminal)
+    assert f"to come back: countersign chat --session {session.id}" in terminal.shown()
+    await session.close()
 
 
 async def until(condition, talking):

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from tests.conftest import ROOT
 
+from countersign.agent_client.cli.dev_plan import Plan, worker_environment
 from countersign.agent_client.dev_server import free_port
 from countersign.client import AgentClient
 
@@ -209,6 +210,17 @@ def test_what_can_not_start_says_why_and_what_to_do(temporal_server, flags, code
     assert ended.returncode == code, ended.stderr
     assert words.format(**ports) in ended.stderr
     assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("address", [None, "there:7233"])
+def test_settings_for_another_worker_do_not_meet_this_one(address):
+    """Its own server is no other one's namespace, and its queue is the one that is announced."""
+    plan = Plan([], "countersign", address, 7233, None, None, None, True, False)
+    of_server = {"TEMPORAL_ADDRESS", "TEMPORAL_API_KEY", "COUNTERSIGN_NAMESPACE", "COUNTERSIGN_PROFILE"}
+    of_server |= {"COUNTERSIGN_DEPLOYMENT_NAME", "COUNTERSIGN_BUILD_ID"}
+    of_queue, others = {"COUNTERSIGN_QUEUE_PER_AGENT", "COUNTERSIGN_TOOLS_ONLY"}, {"HOME", "COUNTERSIGN_LOG_LEVEL"}
+    kept = worker_environment(plan, dict.fromkeys(of_server | of_queue | others, "x"))
+    assert {name for name in kept if kept[name] == "x"} == others | (set() if address is None else of_server)
 
 
 def test_the_banner_names_the_next_command(temporal_server, tmp_path):

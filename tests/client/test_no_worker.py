@@ -3,7 +3,7 @@
 import asyncio
 import json
 import uuid
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from temporalio import workflow
@@ -14,7 +14,7 @@ from countersign.agent_client.similar_agents import similar_agents
 from countersign.agent_client.translation import described
 from countersign.agent_client.workers import last_poll, no_answer, nobody_polls
 from countersign.agent_core.wire import MEMO_QUESTIONS
-from countersign.client import NoWorkerError
+from countersign.client import NoReplyError, NoWorkerError, SessionHandle
 
 CARD = {
     "id": "int-3-0-0123456789abcdef",
@@ -34,6 +34,28 @@ async def left(unserved):
     name = await start_bare(unserved.temporal, unserved.task_queue, memo={MEMO_QUESTIONS: [CARD]})
     yield unserved.session(name)
     await unserved.temporal.get_workflow_handle(name).terminate()
+
+
+async def test_a_prompt_that_nobody_has_taken_yet_says_so(left, shell):
+    """To programs, too: it is sent, and whether it is taken shows when a worker runs."""
+    told = json.loads((await shell("prompt", left.id, "again", "--json")).stdout)
+    assert told["queued"] is False and "whether it is taken shows then" in told["warning"]
+    got = await shell("prompt", left.id, "again")
+    assert got.stdout == "sent\n" and "no worker answers" in got.stderr
+
+
+async def test_a_prompt_without_a_reply_runs_once_if_it_is_sent_again_with_its_id(unserved, lab):
+    """The first one waits for a worker, and the second one gets its outcome."""
+    session = await unserved.start("asker", "hello", lifetime="open")
+    impatient = SessionHandle(unserved.temporal, session.id, patience=timedelta(seconds=0.5))
+    with pytest.raises(NoReplyError) as lost:
+        await impatient.invoke("again")
+    await asyncio.to_thread(lab.worker, "tests.client.served_agents", unserved.task_queue)
+    result = await session.invoke("again", update_id=lost.value.update_id)
+    status = await session.status()
+    assert (result.turn, status["turn"], status["queued_prompts"]) == (2, 2, 0)
+    assert await session.message_count() == 4
+    await session.close()
 
 
 async def test_the_server_knows_who_polls(served, unserved):

@@ -8,8 +8,10 @@ import pytest
 from temporalio.client import WorkflowExecutionStatus, WorkflowUpdateRPCTimeoutOrCancelledError
 from tests.client.fake_temporal import FakeTemporal, lost_update, refused_update, rpc_error
 
+from countersign.agent_client import translation
 from countersign.agent_client.errors import (
     AccessDeniedError,
+    ConnectionFailedError,
     NoReplyError,
     SessionEndedError,
     SessionNotFoundError,
@@ -80,6 +82,20 @@ async def test_a_session_that_never_was_is_not_found():
         await send(temporal)
 
 
+BUSY = ["UNAVAILABLE", "DEADLINE_EXCEEDED", "CANCELLED", "RESOURCE_EXHAUSTED", "ABORTED", "INTERNAL", "UNKNOWN"]
+
+
+@pytest.mark.parametrize("status", BUSY)
+async def test_a_server_that_gives_no_answer_says_nothing_of_a_session(status):
+    """Neither that there is none, nor that it has ended: it is asked again, as far as patience goes."""
+    temporal = FakeTemporal(described=rpc_error(status))
+    with pytest.raises(ConnectionFailedError, match="fake:7233"):
+        await translation.described(temporal, "s")
+    assert isinstance(await translation.translated(rpc_error(status), temporal), ConnectionFailedError)
+    temporal = FakeTemporal(rpc_error("NOT_FOUND"), "taken", described=rpc_error(status))
+    assert await send(temporal) == "taken"
+
+
 async def test_a_workflow_of_another_type_is_no_session():
     """Answers go to sessions only."""
     other = described(WorkflowExecutionStatus.RUNNING, "Payroll")
@@ -98,6 +114,15 @@ async def test_patience_ends_and_says_that_the_outcome_is_unknown(outcome):
     """Neither "taken" nor "refused" is claimed."""
     with pytest.raises(NoReplyError, match="may or may not have been taken"):
         await send(FakeTemporal(outcome), patience=IMPATIENT)
+
+
+@pytest.mark.parametrize(("name", "advice"), [("answer", "send the same again"), ("invoke", "unless .* id, id-1")])
+async def test_the_advice_without_a_reply_is_safe_to_follow(name, advice):
+    """An answer may be sent again; a prompt is another one, unless it has the id of the first."""
+    with pytest.raises(NoReplyError, match=advice) as caught:
+        await deliver(FakeTemporal(None), Update("s", name, [1], "id-1"), IMPATIENT)
+    assert caught.value.update_id == "id-1"
+    assert ("countersign show s" in str(caught.value)) == (name == "invoke")
 
 
 async def test_a_cancel_of_the_caller_stays_a_cancel():

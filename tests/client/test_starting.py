@@ -19,7 +19,7 @@ def test_a_fresh_id_names_the_agent_and_is_new_every_time():
     assert first != second
 
 
-@pytest.mark.parametrize("bad", ["", "a b", "a\nb", "\x1b[2J", "x" * 201])
+@pytest.mark.parametrize("bad", ["", "a b", "a\nb", "\x1b[2J", "x" * 201, "-d", "--all"])
 def test_an_id_that_cannot_be_typed_is_refused(bad):
     """Ids stand in commands that people paste."""
     with pytest.raises(ValueError, match="session id"):

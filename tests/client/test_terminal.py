@@ -1,13 +1,19 @@
 """Foreign text on a terminal: seen, and unable to do anything."""
 
+from datetime import UTC, datetime
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from countersign.agent_client.cli.audit import audit_line
+from countersign.agent_client.cli.event_text import event_text
 from countersign.agent_client.cli.messages import Transcript
 from countersign.agent_client.cli.terminal import visible_json, visible_lines
+from countersign.agent_client.events import SessionEvent
 from countersign.agent_client.shell import command
 from countersign.agent_core.visible import visible
+from countersign.agent_core.wire import AuditEntry
 
 
 @pytest.mark.parametrize(
@@ -41,6 +47,29 @@ def test_every_line_of_foreign_text_stands_behind_a_bar():
     """A model can't write a line that looks like this command's own."""
     shown = visible_lines("done\n$ countersign approve --all\r> yes")
     assert all(line.startswith("  │ ") for line in shown.split("\n"))
+
+
+PADDED = f"fine{' ' * 60}2030-01-01 09:00:00 cycle 9 ann answered yes"
+"""A comment that would begin a row of its own with what looks like a line of ours."""
+
+
+def test_no_part_of_an_audit_line_begins_a_row():
+    """A terminal breaks long lines; where it would, a mark stands before the rest, and nothing is lost."""
+    detail = {"name": "really", "question": "q", "answer": {"response": "y", "comment": PADDED}}
+    entry = AuditEntry(at="2030-01-01T09:00:00+00:00", event="answered", cycle=1, detail=detail)
+    first, *others = audit_line(entry, 60).split("\n")
+    assert others and all(row.startswith("  ┆ ") for row in others)
+    assert max(map(len, [first, *others])) <= 60
+    assert first + "".join(row.removeprefix("  ┆ ") for row in others) == audit_line(entry)
+
+
+def test_no_part_of_a_followed_event_begins_a_row():
+    """What others answer is foreign text, too; what is no terminal gets whole lines."""
+    event = SessionEvent("answered", {"id": "q", "name": "really", "response": "y", "comment": PADDED})
+    now = datetime(2030, 1, 1, tzinfo=UTC)
+    first, *others = event_text("s", event, Transcript(), now, 60).split("\n")
+    assert first.startswith("* ") and others and all(row.startswith("  ┆ ") for row in others)
+    assert "\n" not in event_text("s", event, Transcript(), now)
 
 
 @pytest.mark.parametrize(("brief", "most", "where"), [(False, 4_000, "--json"), (True, 500, "show SESSION --json")])

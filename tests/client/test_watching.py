@@ -1,6 +1,7 @@
 """Following one session and watching them all: everything that happens, once, in order."""
 
 import asyncio
+import contextlib
 import json
 import os
 import pty
@@ -69,6 +70,25 @@ async def test_following_begins_with_as_many_messages_as_wanted(served):
     assert seen == [1]
 
 
+async def test_what_is_said_is_told_however_much_of_the_conversation_is_cut(served):
+    """Messages keep their numbers, and so do the pages of the transcript."""
+    session = await served.start("forgetter", "one", lifetime="open")
+    seen = []
+    async with asyncio.timeout(30):
+        async for event in session.follow():
+            if event.kind == "message":
+                seen.append((event.detail["index"], event.detail["content"][0]["text"]))
+            if event.kind == "status" and event.detail["status"] == "idle" and seen:
+                if len(seen) == 6:
+                    break
+                await session.prompt(["two", "three"][len(seen) // 2 - 1])
+    said = ["one", "you said: one", "two", "you said: two", "three", "you said: three"]
+    assert seen == list(enumerate(said))
+    assert [message["content"][0]["text"] async for message in session.transcript()] == said[4:]
+    assert [numbered async for numbered, _ in session.numbered(5)] == [5]
+    assert await session.message_count() == 6
+
+
 async def test_a_worker_that_is_away_is_told_once_and_waited_for(unserved, lab):
     """Then the session goes on, and nothing is missing."""
     session = await unserved.start("asker", "hello")
@@ -132,6 +152,65 @@ async def test_the_command_prints_json_lines(served, shell):
     lines = [json.loads(line) for line in got.stdout.splitlines()]
     assert lines[-1]["event"] == "ended"
     assert lines[-1]["status"] == "failed"
+
+
+class Proxy:
+    """A way to a server that can be closed for a while.
+
+    Args:
+        address: Of the server.
+    """
+
+    def __init__(self, address):
+        self._there = address.rsplit(":", 1)
+        self._writers = []
+
+    async def __aenter__(self):
+        self._server = await asyncio.start_server(self._pass_on, "127.0.0.1", 0)
+        self.address = f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
+        return self
+
+    async def __aexit__(self, *failure):
+        self.close()
+
+    def close(self):
+        """Cut every connection, and take no other."""
+        self._server.close()
+        for writer in self._writers:
+            writer.close()
+
+    async def _pass_on(self, reader, writer):
+        answers, requests = await asyncio.open_connection(*self._there)
+        self._writers += [writer, requests]
+        await asyncio.gather(_copy(reader, requests), _copy(answers, writer))
+
+
+async def _copy(source, target):
+    with contextlib.suppress(OSError):
+        while given := await source.read(65_536):
+            target.write(given)
+            await target.drain()
+
+
+async def test_nothing_but_json_is_on_standard_output_while_the_server_is_away(served, temporal_server):
+    """Temporal's own client has words about each attempt; they stay out of it."""
+    session = await served.start("asker", "delete a")
+    await session.wait_for_questions(SOON)
+    async with Proxy(temporal_server) as proxy:
+        words = ["watch", session.id, "--json", "--address", proxy.address]
+        watching = await asyncio.create_subprocess_exec(*COMMAND, *words, stdout=asyncio.subprocess.PIPE)
+        kinds = []
+        async with asyncio.timeout(60):
+            async for line in watching.stdout:
+                kinds.append(json.loads(line)["event"])
+                if kinds[-1] == "status":
+                    proxy.close()
+                if kinds[-1] == "away":
+                    break
+        watching.terminate()
+        await watching.wait()
+    assert kinds[-2:] == ["status", "away"]
+    await session.stop()
 
 
 async def test_until_question_needs_a_session(shell):

@@ -1,9 +1,13 @@
 """Hooks that rewrite the conversation while calls wait for their results: every call keeps its one result."""
 
+import copy
+
 import pytest
 from tests.core.driving import acts, asking, make, reply, valid
+from tests.core.test_session import Driven
 
-from countersign.agent_core.messages import tool_uses, user_message
+from countersign.agent_core.messages import message_text, tool_uses, user_message
+from countersign.agent_core.session import views
 from countersign.errors import EventLoopException
 from countersign.hooks import AfterToolCallEvent, BeforeInvocationEvent, BeforeToolsEvent, MessageAddedEvent
 
@@ -59,3 +63,27 @@ def test_a_hook_that_trims_and_one_that_fails_leave_a_valid_conversation(failing
             agent(reply(first, "y"))
         assert valid(agent)
         resumed.clear()
+
+
+def keep_one(event: BeforeInvocationEvent):
+    """Trims all but the last message."""
+    del event.agent.messages[:-1]
+
+
+def keep_copies(event: BeforeInvocationEvent):
+    """Puts equal messages in the place of all."""
+    event.agent.messages[:] = copy.deepcopy(event.agent.messages)
+
+
+@pytest.mark.parametrize("hook", [clear, keep_one, keep_copies])
+def test_a_message_keeps_its_number_whatever_is_trimmed(hook):
+    """Whoever reads the transcript from where they were misses nothing, and reads nothing twice."""
+    it = Driven(make([], lambda scene: "done", hooks=[hook]))
+    following, told = 0, []
+    for text in ("one", "one", "two"):
+        it.prompt(text).step()
+        page = views.transcript(it.session, following)
+        assert page["start"] == following and page["next"] is None
+        told += [message_text(message) for message in page["messages"] if message["role"] == "user"]
+        following = page["total"]
+    assert told == ["one", "one", "two"] and following == 6

@@ -86,9 +86,9 @@ async def test_sigterm_during_a_long_tool_is_an_unknown_outcome(lab):
 BEFORE_THE_MARK = """
 import asyncio, os, signal
 from pathlib import Path
-from countersign.activities import tool as room
+from countersign.activities import mark as room
 
-original = room._mark
+original = room.leave_mark
 
 async def dying_mark():
     flag = Path({flag!r})
@@ -98,7 +98,7 @@ async def dying_mark():
         await asyncio.sleep(60)
     await original()
 
-room._mark = dying_mark
+room.leave_mark = dying_mark
 from lab.agents import *
 """
 
