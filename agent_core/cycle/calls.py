@@ -16,7 +16,6 @@ from countersign.agent_core.cycle.decision import Asked, Refused, Run
 from countersign.agent_core.cycle.signatures import approved_by, words_for_the_model
 from countersign.agent_core.errors import CallbackError, RetryLimitError
 from countersign.agent_core.hooks.events import AfterToolCallEvent
-from countersign.agent_core.interrupts import refused
 from countersign.agent_core.json_values import check_json
 from countersign.agent_core.messages import ToolResult, ToolUse, error_result, not_run
 from countersign.agent_core.structured_output import OutputTool
@@ -66,9 +65,7 @@ class Calls:
         """True if the call's body has asked and nobody has answered: it need not run only to ask again."""
         if index in self._batch.pending.unknown:
             return False
-        questions = list(self._batch.ledger.of(index))
-        no = any(question.status == "answered" and refused(question) for question in questions)
-        return not no and any(question.scope == "tool" and question.status == "open" for question in questions)
+        return any(question.scope == "tool" and question.status == "open" for question in self._batch.ledger.of(index))
 
     async def _decide(self, index: int, runs: list[Run]) -> None:
         before = self._context.agent.handlers_snapshot()

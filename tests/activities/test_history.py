@@ -81,7 +81,7 @@ def finished(count: int):
 
 
 async def test_finished_calls_keep_their_results_and_a_running_one_is_unknown(queue):
-    """By cycle and by the call's place in its message."""
+    """By cycle and by the call's place in its message; both say how they were issued."""
     BEGAN.clear()
 
     async def begun(_) -> bool:
@@ -97,6 +97,7 @@ async def test_finished_calls_keep_their_results_and_a_running_one_is_unknown(qu
     assert done.outcome.result is not None
     assert done.outcome.result["content"] == [{"text": "done"}]
     assert (running.index, running.status) == (1, "unknown")
+    assert [call.call.tool for call in cycle.calls if call.call] == ["quick", "endless"]
 
 
 async def test_an_answer_that_a_hook_discarded_is_not_brought_back(queue):

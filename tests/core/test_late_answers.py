@@ -54,7 +54,7 @@ def test_a_yes_to_what_has_changed_since_is_void():
 
 
 def test_a_no_holds_though_nobody_asks_any_more():
-    """Policy let the call go on, and its body asked: with the no to the earlier question it does not run again."""
+    """Policy let the call go on, and its body asks; whatever is said to that, the earlier question has its no."""
     ran = []
 
     @tool(context=True)
@@ -67,7 +67,9 @@ def test_a_no_holds_though_nobody_asks_any_more():
     script = [calls(("act", {"x": 1}), ("act", {"x": 2})), "done"]
     it = Driven(make([], script, tools=[act])).prompt().step()
     late(it, "n", "n", make([], ["done"], hooks=[only_the_first], tools=[act])).step()
+    it.answer("y").step()
     assert (it.session.open_questions(), ran) == ([], [])
+    assert it.result_texts()[1].startswith("Not run: a person refused it (ok?")
 
 
 def only_the_first(event: BeforeToolCallEvent):
