@@ -86,7 +86,8 @@ async def serve(settings: WorkerSettings, deployments: Mapping[str, AgentDeploym
         _say(f"stopping; running tools get {settings.graceful_shutdown_s:g} s to finish")
         late = await stopped(workers, settings.graceful_shutdown_s)
         if late is not None:
-            _say(f"left, although these go on after they were cancelled: {', '.join(late)}; what they did is unknown")
+            what = f"these go on after they were cancelled, and what they did is unknown: {', '.join(late)}"
+            _say(f"left, although {what if late else 'the shutdown is not over (is the server away?)'}")
             await traces.flush()
             _leave(0)
 

@@ -103,7 +103,7 @@ class ToolActivities:
             raise ApplicationError(
                 "handed back: the worker is stopping", type="WorkerShutdown", category=ApplicationErrorCategory.BENIGN
             )
-        if call.not_after is not None and activity.info().started_time > datetime.fromisoformat(call.not_after):
+        if not mark.has_begun() and _lapsed(call):
             detail = f"no worker had begun with it when its approval lapsed, at {call.not_after}"
             return ToolOutcome(kind="lapsed", detail=detail)
         try:
@@ -123,6 +123,11 @@ class ToolActivities:
         if self._threads is None:  # made late: it belongs to the event loop
             self._threads = anyio.CapacityLimiter(THREADS)
         return await anyio.to_thread.run_sync(function, limiter=self._threads, abandon_on_cancel=True)
+
+
+def _lapsed(call: ToolCall) -> bool:
+    """True if this attempt came too late for the call's approval, by the server's clock."""
+    return call.not_after is not None and activity.info().started_time > datetime.fromisoformat(call.not_after)
 
 
 def _queue(tool: Tool) -> str:

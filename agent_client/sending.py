@@ -127,6 +127,14 @@ def _no_reply(update: Update, patience: timedelta, trouble: TemporalError | None
     )
 
 
+def moved_without_reply(session_id: str, update_id: str) -> str:
+    """What to say of an `invoke` that was taken, and whose outcome nobody tells."""
+    return (
+        f"session {session_id!r} has taken this, continued as new, and does not tell how it went. Check that a worker "
+        f"runs and look: {command('show', session_id)}; or send the same again with its update id, {update_id}"
+    )
+
+
 async def uncancelled(call: Callable[[], Awaitable[T]]) -> T:
     """Await a call of Temporal's client so that a cancel of the caller stays a cancel.
 

@@ -6,11 +6,11 @@ from datetime import timedelta
 
 from temporalio.exceptions import TemporalError
 
-from countersign.agent_client.answers import OneAnswer, answer_blocks, is_answer_batch
+from countersign.agent_client.answers import OneAnswer, answer_blocks, is_answer_batch, request_id
 from countersign.agent_client.ending import result_of
-from countersign.agent_client.errors import AgentRunError, SessionEndedError
+from countersign.agent_client.errors import AgentRunError, NoReplyError, SessionEndedError
 from countersign.agent_client.events import SessionEvent, followed
-from countersign.agent_client.sending import uncancelled
+from countersign.agent_client.sending import moved_without_reply, uncancelled
 from countersign.agent_client.session_answers import SessionAnswers
 from countersign.agent_client.settling import Outcome, next_outcome, settled
 from countersign.agent_client.starting import checked, checked_prompt
@@ -70,13 +70,17 @@ class SessionHandle(SessionAnswers):
         """
         if update_id is not None and not update_id.strip():
             raise ValueError("update_id is blank, so that it names nothing; give one of this prompt only, or none")
+        update_id = update_id or request_id(INVOKE_UPDATE)
         if is_answer_batch(content):
             sent = {"responses": checked(answer_blocks(content), "the answers")}
         else:
             sent = {"prompt": checked_prompt(content)}
         got = await self._deliver(INVOKE_UPDATE, sent, wait_long=True, update_id=update_id)
-        while isinstance(got, dict) and got.get("moved"):
-            got = await self._deliver(INVOKE_UPDATE, {"turn": got["turn"]}, wait_long=True)
+        try:
+            while isinstance(got, dict) and got.get("moved"):
+                got = await self._deliver(INVOKE_UPDATE, {"turn": got["turn"]}, wait_long=True)
+        except NoReplyError as error:  # it names the update that asked for the outcome, and not the prompt's own
+            raise NoReplyError(moved_without_reply(self.id, update_id), update_id) from error
         return self._succeeded(SessionResult.model_validate(got))
 
     async def result(self) -> SessionResult:

@@ -16,6 +16,7 @@ from countersign.agent_core.interrupts import (
     refused,
 )
 from countersign.agent_core.json_values import JsonObject, check_json
+from countersign.agent_core.unknown_outcomes import UNKNOWN_OUTCOME_QUESTION
 from countersign.agent_core.void_approvals import why_void
 from countersign.agent_core.wire import Pending, Question, QuestionScope, ShownCall, timestamp
 
@@ -154,8 +155,10 @@ class Ledger:
 
     def lapse_of(self, index: int) -> datetime | None:
         """When the first of the answers lapses that let a call run; None if it needed none."""
-        given = [question.answer for question in [*self.of(index), *self.of(None)] if question.status == "answered"]
-        return min((datetime.fromisoformat(a.at) + self._approval_ttl for a in given if a and a.at), default=None)
+        given = [question for question in [*self.of(index), *self.of(None)] if question.status == "answered"]
+        last_word = [question for question in given if question.name == UNKNOWN_OUTCOME_QUESTION]
+        times = [question.answer.at for question in last_word or given if question.answer and question.answer.at]
+        return min((datetime.fromisoformat(time) + self._approval_ttl for time in times), default=None)
 
     def settle(self, index: int | None) -> None:
         """Take every question about a call off the table, because the call has its result."""

@@ -141,7 +141,9 @@ class InProcessEffects:
                 result = await _called(step.function, copied(list(args)), copied(dict(kwargs)))
             except Exception as error:
                 named = error_named(type(error).__name__, str(error))
-                raise error if type(error) is type(named) else named from error
+                if type(error) is type(named):
+                    raise
+                raise named from error
             step.check_result(result)
             return result
         raise StepError(f"step {step.name} did not end within {step.timeout.total_seconds():g} s")

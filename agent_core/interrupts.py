@@ -62,9 +62,7 @@ def is_refusal(response: Any, answers: JsonObject | None = None) -> bool:
         response: The answer.
         answers: The question's own words for approve and deny.
     """
-    if answers and "deny" in answers and canonical_json(answers["deny"]) == canonical_json(response):
-        return True
-    return refuses(response)
+    return refuses(response) or (answers is not None and is_denial(response, answers))
 
 
 def is_denial(response: Any, answers: JsonObject) -> bool:

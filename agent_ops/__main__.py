@@ -1,11 +1,12 @@
 """python -m countersign.agent_ops: what operators run beside the workers."""
 
+import errno
 import socket
 import sys
 from contextlib import suppress
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -121,6 +122,16 @@ def _serve(check: Check, origins: list[str], host: str, port: int, open_: bool) 
         uvicorn.Server(config).run(sockets)
 
 
+def _listening(family: int, place: tuple[Any, ...]) -> socket.socket | None:
+    """A socket there; None for an address that this machine has not, as ::1 of a localhost without IPv6."""
+    try:
+        return socket.create_server((place[0], place[1]), family=family)
+    except OSError as error:
+        if error.errno not in (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT):
+            raise
+    return None
+
+
 def _bound(host: str, port: int) -> list[socket.socket]:
     """Sockets that listen, for each address of the host.
 
@@ -128,8 +139,11 @@ def _bound(host: str, port: int) -> list[socket.socket]:
         AccessSettingsError: If the port can't be had.
     """
     try:
-        places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
-        return [socket.create_server(place[:2], family=family) for family, _, _, _, place in places]
+        places = dict.fromkeys((row[0], row[4]) for row in socket.getaddrinfo(host, port, type=socket.SOCK_STREAM))
+        found = [one for family, place in places if (one := _listening(family, place[:2])) is not None]
+        if not found:
+            raise OSError(f"no address of {host!r} is one of this machine")
+        return found
     except OSError as error:
         raise AccessSettingsError(
             f"can't listen on {host}:{port} ({error.strerror or error}); set --port or --host"

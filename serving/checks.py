@@ -15,9 +15,9 @@ from countersign.agent_client.workers import polled, pollers
 from countersign.agent_core.deployment import AgentDeployment
 from countersign.agent_core.wire import CYCLE_OVERRUN_S
 from countersign.serving.shares import Share, tools_by_queue
+from countersign.workflows.cycle_effects import TOOL_QUEUE_TIMEOUT, TOOL_TIMEOUT
 
 _RPC = timedelta(seconds=10)
-_NONE = timedelta(0)
 
 
 async def check_namespace(client: Client) -> None:
@@ -95,7 +95,8 @@ def overlong(deployments: Mapping[str, AgentDeployment]) -> list[str]:
     found = []
     for name, deployment in sorted(deployments.items()):
         for tool in deployment.template.tool_registry:
-            longest_s = ((tool.timeout or _NONE) + (tool.queue_timeout or _NONE)).total_seconds()
+            waits = (tool.queue_timeout or TOOL_QUEUE_TIMEOUT) if tool.queue else timedelta(0)
+            longest_s = ((tool.timeout or TOOL_TIMEOUT) + waits).total_seconds()
             if longest_s >= CYCLE_OVERRUN_S:
                 found.append(
                     f"tool {tool.tool_name!r} of agent {name!r} may take {longest_s / 3600:g} h, and a cycle counts as "

@@ -69,9 +69,13 @@ def meaning(question: "Question", typed: str) -> "tuple[JsonValue, str] | None":
 
 def _name(question: "Question", text: str) -> str:
     """Which of the question's answers a text names, in capitals or not; the text itself if none."""
-    word = _WORDS.get(text.lower(), text)
-    same = (name for name in question.answers if name.casefold() == word.casefold())
-    return word if word in question.answers else next(same, word)
+    for word in (text, _WORDS.get(text.lower(), text)):  # its own names first, as they are offered
+        if word in question.answers:
+            return word
+        for name in question.answers:
+            if name.casefold() == word.casefold():
+                return name
+    return word
 
 
 def sent(answer: "JsonValue", verdict: str) -> str:

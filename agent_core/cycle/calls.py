@@ -152,8 +152,10 @@ class Calls:
         if outcome.kind == "lapsed":
             runs: list[Run] = []
             await self._decide(index, runs)  # asks the question once more
-            if runs:
-                self._not_run(index, outcome)
+            if runs:  # what had approved it, the batch's hook or the tool's own body, is not asked here
+                in_doubt = index in self._batch.pending.unknown
+                doubt(self._batch.pending, index, outcome.detail, call=run.call, not_run=not in_doubt)
+                await self._decide(index, [])
             return False
         return await self._take_result(index, run.tool_use, run.tool, outcome)
 

@@ -52,6 +52,7 @@ def test_an_answer_is_taken_by_its_name_in_capitals_or_not():
     asked = question(answers={"Escalate": "esc-7", "escalate it": 1, "Escalate It": 2})
     assert (meaning(asked, "Escalate"), meaning(asked, "escalate")) == (("esc-7", "Escalate"),) * 2
     assert meaning(asked, "Escalate It") == (2, "Escalate It")
+    assert meaning(question(answers={"yes": "go", "no": "halt"}), "Yes") == ("go", "yes")
 
 
 @pytest.mark.parametrize("typed", ["NaN", "-Infinity", "1e999", "[" * 3_000, "[" * 300 + "]" * 300, '"\\ud800"', "{"])

@@ -17,6 +17,7 @@ from countersign.agent_client.errors import (
     SessionNotFoundError,
 )
 from countersign.agent_client.sending import Update, deliver
+from countersign.agent_client.session import SessionHandle
 from countersign.agent_core.errors import AnswerRefused
 
 PATIENT = timedelta(seconds=5)
@@ -123,6 +124,16 @@ async def test_the_advice_without_a_reply_is_safe_to_follow(name, advice):
         await deliver(FakeTemporal(None), Update("s", name, [1], "id-1"), IMPATIENT)
     assert caught.value.update_id == "id-1"
     assert ("countersign show s" in str(caught.value)) == (name == "invoke")
+
+
+async def test_the_id_to_send_a_prompt_again_with_is_the_prompts_own():
+    """Also if the session has continued as new meanwhile, and what got no reply is the question how it went."""
+    temporal = FakeTemporal({"moved": True, "turn": 2}, None)
+    session = SessionHandle(temporal, "s", patience=IMPATIENT)
+    with pytest.raises(NoReplyError, match="has taken this, .* id, mine") as caught:
+        await session.invoke("go", update_id="mine")
+    assert caught.value.update_id == "mine"
+    assert [name_and_id[2] == "mine" for name_and_id in temporal.sent] == [True, False]
 
 
 async def test_a_cancel_of_the_caller_stays_a_cancel():

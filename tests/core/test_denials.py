@@ -99,8 +99,9 @@ def test_an_answer_known_beforehand_does_not_beat_a_no(how):
     assert log == [1]
 
 
-def test_nor_does_it_in_a_tools_body():
-    """The body gets the person's no, whatever it knows by then."""
+@pytest.mark.parametrize(("answers", "no"), [(None, "n"), ({"approve": "go", "deny": "hold"}, "hold: too late")])
+def test_nor_does_it_in_a_tools_body(answers, no):
+    """The body gets the person's no, whatever it knows by then; the question's own word may have a reason behind it."""
     heard = []
 
     @tool(context=True)
@@ -108,11 +109,11 @@ def test_nor_does_it_in_a_tools_body():
         """Ask the first time only."""
         known = {"response": "y"} if heard else {}
         heard.append("asked")
-        heard.append(tool_context.interrupt("sure?", **known))
+        heard.append(tool_context.interrupt("sure?", answers=answers, **known))
 
     agent = make([], [calls(("careful", {})), "done"], hooks=[], tools=[careful])
-    agent(reply(agent("go"), "n"))
-    assert heard == ["asked", "asked", "n"]
+    agent(reply(agent("go"), no))
+    assert heard == ["asked", "asked", no]
 
 
 def asks(name):

@@ -90,10 +90,12 @@ async def test_a_step_gets_copies():
 
 async def test_errors_of_python_keep_their_class_and_others_their_name():
     """A hook can tell apart here what it can tell apart on a worker, and no more."""
-    assert type(await raised_by(lambda: fails("PermissionError"))) is PermissionError
+    own = await raised_by(lambda: fails("PermissionError"))
+    assert type(own) is PermissionError and own.__cause__ is None
     other = await raised_by(lambda: fails("OfTheModuleError"))
     assert isinstance(other, CountersignError) and not isinstance(other, OfTheModuleError)
     assert (type(other).__name__, str(other)) == ("OfTheModuleError", "no way in")
+    assert isinstance(other.__cause__, OfTheModuleError)
 
 
 @pytest.mark.parametrize("kind", ["StopIteration", "UnicodeDecodeError", "SystemExit", "print", "PayloadTooLargeError"])

@@ -10,7 +10,7 @@ AGENTS = '''
 import asyncio
 
 from countersign import Agent, ScriptedModel, durable, tool
-from countersign.hooks import BeforeToolCallEvent
+from countersign.hooks import BeforeToolCallEvent, BeforeToolsEvent
 from countersign.models import calls
 from countersign.vended_interventions.hitl import HumanInTheLoop
 
@@ -41,6 +41,17 @@ def payer() -> Agent:
     return Agent(ScriptedModel(script), tools=[pay], interventions=[HumanInTheLoop()])
 
 
+def ask_for_all(event: BeforeToolsEvent) -> None:
+    if event.interrupt("all?") != "y":
+        event.cancel = True
+
+
+@durable("batch-payer")
+def batch_payer() -> Agent:
+    script = lambda scene: calls(("pay", {{"log": scene.prompt}})) if len(scene.turn) == 1 else "done"
+    return Agent(ScriptedModel(script), tools=[pay], hooks=[ask_for_all])
+
+
 def load(event: BeforeToolCallEvent) -> None:
     event.tool_use["input"]["load"] = "x" * 700_000
 
@@ -67,6 +78,28 @@ async def test_an_approval_that_lapses_while_its_call_waits_for_a_worker_is_aske
     assert (again[0].name, lab.effects()) == (question.name, [])
     assert "had not started in time" in str(again[0].fault)
     await session.answer((again[0].id, "y"))
+    await session.result()
+    assert lab.effects() == ["paid"]
+
+
+async def test_the_approval_of_a_batch_lapses_too(lab):
+    """Its hook does not ask about one call of it; Countersign does, and the answer is good for as long again."""
+    queue = f"pay-{uuid.uuid4().hex[:8]}"
+    lab.package("waves", agents=AGENTS.format(queue=queue))
+    session = await lab.start(lab.worker("waves.agents"), "batch-payer", str(lab.effects_file), approval_ttl_s=2)
+    [question] = await questions(session, 1)
+    await session.answer((question.id, "y"))
+    await asyncio.sleep(3)
+    lab.worker("waves.agents", queue, "--tools-only")
+    async with asyncio.timeout(30):
+        while not (again := [one for one in await session.interrupts() if one.id != question.id]):
+            await asyncio.sleep(0.1)
+    assert (again[0].name, again[0].reason["note"], lab.effects()) == (
+        "unknown-outcome",
+        "Nobody has run the call.",
+        [],
+    )
+    await session.answer((again[0].id, "retry"))
     await session.result()
     assert lab.effects() == ["paid"]
 

@@ -51,6 +51,7 @@ def test_workers_of_tools_are_never_crowded():
         (None, None, []),
         (timedelta(hours=20), timedelta(hours=3), []),
         (timedelta(hours=20), timedelta(hours=4), ["24 h"]),
+        (None, timedelta(hours=23), ["24 h"]),
     ],
 )
 def test_a_tool_that_outlasts_its_cycle_is_said(timeout, queue_timeout, said):
