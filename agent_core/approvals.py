@@ -16,7 +16,6 @@ from countersign.agent_core.interrupts import (
     refused,
 )
 from countersign.agent_core.json_values import JsonObject, check_json
-from countersign.agent_core.unknown_outcomes import UNKNOWN_OUTCOME_QUESTION
 from countersign.agent_core.void_approvals import why_void
 from countersign.agent_core.wire import Pending, Question, QuestionScope, ShownCall, timestamp
 
@@ -154,11 +153,21 @@ class Ledger:
         return known.get(f"{index}/{name}:answer/{call}"), bool(known[f"{index}/{name}:judged/{call}"]["approved"])
 
     def lapse_of(self, index: int) -> datetime | None:
-        """When the first of the answers lapses that let a call run; None if it needed none."""
-        given = [question for question in [*self.of(index), *self.of(None)] if question.status == "answered"]
-        last_word = [question for question in given if question.name == UNKNOWN_OUTCOME_QUESTION]
-        times = [question.answer.at for question in last_word or given if question.answer and question.answer.at]
-        return min((datetime.fromisoformat(time) + self._approval_ttl for time in times), default=None)
+        """When the first of the answers lapses that let a call run; None if it needed none.
+
+        One that has lapsed already lets nothing run: the call has another one, or was asked about anew.
+        """
+        given = [
+            question.answer.at
+            for question in [*self.of(index), *self.of(None)]
+            if question.status == "answered" and question.answer and question.answer.at
+            and not (refused(question) or self.lapsed(question))
+        ]  # fmt: skip
+        return min((datetime.fromisoformat(at) + self._approval_ttl for at in given), default=None)
+
+    def batch_lapsed(self) -> bool:
+        """True if an answer to a question about the whole batch is too old."""
+        return any(question.status == "answered" and self.lapsed(question) for question in self.of(None))
 
     def settle(self, index: int | None) -> None:
         """Take every question about a call off the table, because the call has its result."""
@@ -166,8 +175,8 @@ class Ledger:
             if question.status in ("open", "answered"):
                 question.status = "withdrawn" if question.status == "open" else "settled"
 
-    def withdraw_unasked(self, scope: QuestionScope, index: int | None, asked: set[str]) -> None:
+    def withdraw_unasked(self, scope: QuestionScope, index: int | None) -> None:
         """Withdraw open questions that this pass did not ask again."""
         for question in self.of(index):
-            if question.scope == scope and question.status == "open" and question.name not in asked:
+            if question.scope == scope and question.status == "open":
                 question.status = "withdrawn"

@@ -6,7 +6,7 @@ from countersign.agent_core.calls_in_doubt import all_given_up
 from countersign.agent_core.errors import PayloadTooLargeError
 from countersign.agent_core.json_values import json_size
 from countersign.agent_core.large_results import shorten
-from countersign.agent_core.messages import Message, ToolResult, results_message
+from countersign.agent_core.messages import Message, ToolResult, results_message, unanswered
 from countersign.agent_core.wire import MAX_VALUE_BYTES, CycleOutcome, ErrorInfo, StoredSegment
 
 AUDIT_LINES = 20
@@ -53,12 +53,7 @@ def _failed(outcome: CycleOutcome, size: int) -> CycleOutcome:
     error = PayloadTooLargeError("what the cycle leaves behind (messages, questions and state)", size, MAX_VALUE_BYTES)
     if outcome.pending is not None:
         results = results_message(all_given_up(outcome.pending, f"Not run: {error}"))
-        if outcome.pieces is not None:
-            outcome.pieces.append([results])
-        elif outcome.conversation is not None:
-            outcome.conversation.append(results)
-        else:
-            outcome.messages.append(results)
+        _put_behind(outcome, outcome.pending.message, results)
     return CycleOutcome(
         stop_reason="failed",
         last_cycle=outcome.last_cycle,
@@ -73,3 +68,16 @@ def _failed(outcome: CycleOutcome, size: int) -> CycleOutcome:
         error=ErrorInfo(type=type(error).__name__, message=str(error)),
         audit=outcome.audit[-AUDIT_LINES:],
     )
+
+
+def _put_behind(outcome: CycleOutcome, asking: Message, results: Message) -> None:
+    """Put results right behind the message that asks for them, whatever hooks have put there."""
+    one = outcome.messages if outcome.conversation is None else outcome.conversation
+    for piece in [one] if outcome.pieces is None else outcome.pieces:
+        if not isinstance(piece, StoredSegment) and (place := unanswered(piece, asking)) is not None:
+            piece.insert(place, results)
+            return
+    if outcome.pieces is not None:  # it stands in a piece that the session has
+        outcome.pieces.append([results])
+    elif outcome.conversation is None:  # it stands in the conversation before
+        outcome.messages.insert(0, results)

@@ -46,6 +46,9 @@ LEARN_PATCH = "search-attributes-beside-the-work"
 SHED_PATCH = "what-stands-twice-is-shed"
 """Since 2026-11-30. Before it, a session of a large state, or of many answers, stayed in its run for good."""
 
+BOUND_PATCH = "no-run-waits-for-a-busy-worker"
+"""Since 2026-11-30. Before it, a run that could end waited until it knew which search attributes there are."""
+
 LEARNING_ENDS = timedelta(seconds=10)
 """How long a run that could end waits for what it asks about search attributes."""
 
@@ -110,8 +113,9 @@ class AgentSession:
         """
         if self._learning is None or self._learning.done():
             return
+        bounded = workflow.patched(BOUND_PATCH)
         try:
-            await workflow.wait_condition(self._learning.done, timeout=LEARNING_ENDS)
+            await workflow.wait_condition(self._learning.done, timeout=LEARNING_ENDS if bounded else None)
         except TimeoutError:
             self._learning.cancel()
 

@@ -152,10 +152,13 @@ class Calls:
         if outcome.kind == "lapsed":
             runs: list[Run] = []
             await self._decide(index, runs)  # asks the question once more
-            if runs:  # what had approved it, the batch's hook or the tool's own body, is not asked here
-                in_doubt = index in self._batch.pending.unknown
-                doubt(self._batch.pending, index, outcome.detail, call=run.call, not_run=not in_doubt)
+            if runs and index in self._batch.pending.unknown:
+                self._not_run(index, outcome)
+            elif runs and (runs[0].call.not_after == run.call.not_after or self._batch.ledger.batch_lapsed()):
+                doubt(self._batch.pending, index, outcome.detail, call=run.call, not_run=True)
                 await self._decide(index, [])
+            elif runs:
+                return True  # the tool's own body asks once more, without the answers that have lapsed
             return False
         return await self._take_result(index, run.tool_use, run.tool, outcome)
 

@@ -194,7 +194,7 @@ class Decider:
         if asking.asked:
             # Every question of this event is asked, those already answered stay answered.
             return Asked([self._ledger.open("call", index, ask, [shown], fresh=True) for ask in asking.asked])
-        self._ledger.withdraw_unasked("call", index, set())
+        self._ledger.withdraw_unasked("call", index)
         changed = self._gates.policy_changed(index, use, shown, gone)
         if changed is not None:
             return changed
@@ -208,7 +208,6 @@ class Decider:
         asked = self._gates.input_changed(index, use, shown) or self._gates.run_again(index, use, shown)
         if asked is not None:
             return asked
-        self._gates.note_retry(index, shown)
         run = self._run(index, use, shown)
         for name, call in asking.inline.items():
             response, _ = self._ledger.inline(index, name, call)

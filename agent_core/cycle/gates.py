@@ -69,16 +69,12 @@ class Gates:
         given = as_it_would_run(tool, self._pending.edits.get(index, original["input"]))
         return ShownCall(index=index, tool_use_id=original["toolUseId"], tool=str(original["name"]), input=given)
 
-    def note_retry(self, index: int, shown: ShownCall) -> None:
-        """Tell the audit trail of a person's "retry" that lets a call run."""
-        question = self._retry(index)
-        if question is not None and question.answer is not None:
-            self._context.note("unknown_outcome_resolved", tool=shown.tool, response=question.answer.response)
-
     def repeated(self, index: int) -> None:
         """Use up a person's "retry". It covers one repetition: if that one is lost too, they are asked again."""
         question = self._retry(index)
-        if question is not None:
+        if question is not None and question.answer is not None:
+            tool = question.calls[0].tool if question.calls else ""
+            self._context.note("unknown_outcome_resolved", tool=tool, response=question.answer.response)
             question.status = "settled"
             resolve(self._pending, index)
 

@@ -120,7 +120,7 @@ def _prompt_length(context: CycleContext) -> int | None:
     messages, first = context.agent.messages, next(iter(context.prompt), None)
     if context.prompt_place is None:
         return None
-    left = len(messages) - context.prompt_place
+    left = max(0, len(messages) - context.prompt_place)
     known = left if left > 0 or first is None else None
     return next((count for count, message in enumerate(reversed(messages), 1) if message == first), known)
 

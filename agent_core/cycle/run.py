@@ -228,6 +228,10 @@ class _Cycle:
         if self._pending is None:
             return
         pending, self._pending = self._pending, None
+        for question in pending.questions:
+            if question.status == "open":
+                question.status = "withdrawn"
+                self._context.note("question_withdrawn", question=question.id, name=question.name)
         results = all_given_up(pending, text)
         self._context.runner.put_results(results_message(results), pending.message)
 

@@ -64,7 +64,8 @@ def words_for_the_model(questions: list[Question], edited: JsonObject | None) ->
         if q.status == "answered" and q.answer and isinstance(q.answer.response, dict)
         and isinstance(q.answer.response.get("reason"), str)
     ]  # fmt: skip
-    lines = [f"A person changed the input of this call before it ran: {canonical_json(edited)}"] if edited else []
+    change = "A person changed the input of this call before it ran"
+    lines = [f"{change}: {canonical_json(edited)}"] if edited is not None else []
     return "\n".join([*lines, *(f"A person said: {reason}" for reason in reasons)]) or None
 
 

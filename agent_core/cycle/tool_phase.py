@@ -158,7 +158,7 @@ class ToolPhase:
                     self._batch.ledger.open("batch", None, ask, [call for call, _ in shown], fresh=True)
                 )
             return True
-        self._batch.ledger.withdraw_unasked("batch", None, set())
+        self._batch.ledger.withdraw_unasked("batch", None)
         return False
 
     def _message_as_it_would_run(self) -> Message:

@@ -67,7 +67,8 @@ async def _judged_inline(
 
     async def judge() -> Any:
         approved = await asking.judge(handler.name, response, confirm.evaluate or approves)
-        return {"approved": approved, **({"edit": asking.edit[1]} if asking.edit else {})}
+        own = asking.edit is not None and asking.edit[0] == handler.name  # and not of a handler before it
+        return {"approved": approved, **({"edit": asking.edit[1]} if own and asking.edit else {})}
 
     call = event.as_it_stands()
     verdict = await event.once(f"{handler.name}:judged", judge)

@@ -178,6 +178,9 @@ class Turns:
             # Nothing has happened yet: the prompt runs again, in the same turn.
             state.prompts.insert(0, QueuedPrompt(messages=given.prompt, resumes=True))
             rebuilt.messages.clear()
+        if rebuilt.pending is None and state.pending is not None:  # it was done, whatever people were asked meanwhile
+            self._merge(None, now)
+            self._withdraw(now)
         adopt(rebuilt, state)
         if state.pending is None:
             state.go_on = given.opens != "prompt" or rebuilt.begun

@@ -130,7 +130,7 @@ async def test_the_id_to_send_a_prompt_again_with_is_the_prompts_own():
     """Also if the session has continued as new meanwhile, and what got no reply is the question how it went."""
     temporal = FakeTemporal({"moved": True, "turn": 2}, None)
     session = SessionHandle(temporal, "s", patience=IMPATIENT)
-    with pytest.raises(NoReplyError, match="has taken this, .* id, mine") as caught:
+    with pytest.raises(NoReplyError, match=r"has taken this, .* id, mine") as caught:
         await session.invoke("go", update_id="mine")
     assert caught.value.update_id == "mine"
     assert [name_and_id[2] == "mine" for name_and_id in temporal.sent] == [True, False]

@@ -3,8 +3,9 @@
 import asyncio
 
 from temporalio.client import WorkflowExecutionStatus
-from tests.durable.test_tool_crashes import until_effects
 from tests.durable.test_waiting import history, questions
+
+from countersign.client import SessionHandle
 
 DIES = """
 import os
@@ -32,8 +33,8 @@ if not hasattr(bridge, "dies"):
 """
 
 
-async def test_what_such_a_cycle_did_counts_as_not_known(lab, client):
-    """It ran an approved tool meanwhile; "not run" would be a lie in the conversation and in the audit trail."""
+async def cancelled(lab, client) -> SessionHandle:
+    """A session whose worker was lost right after it had asked for a cycle, which has run; cancelled then."""
     flag = lab.folder / "flag"
     lab.package("dies", agents=DIES.format(flag=str(flag)))
     first = lab.worker("dies.agents", None, "--sticky-timeout-s", "6")
@@ -42,13 +43,22 @@ async def test_what_such_a_cycle_did_counts_as_not_known(lab, client):
     [question] = await questions(session, 1)
     flag.touch()
     await session.respond((question.id, "y"))
-    await until_effects(lab, "a")  # by the worker that is left; the session's next task waits for the one that is lost
+    # By the worker that is left; the session's next task waits for the one that is lost.
     await client.get_workflow_handle(f"{session.id}/cycle-2").result()
     await client.get_workflow_handle(session.id).cancel()
     async with asyncio.timeout(30):
         while (await client.get_workflow_handle(session.id).describe()).status != WorkflowExecutionStatus.CANCELED:
             await asyncio.sleep(0.1)
-    [failed] = [line for line in await session.audit() if line.event == "cycle_failed"]
-    assert (failed.detail["lost"], failed.detail["unknown"]) == (True, [0])
+    return session
+
+
+async def test_what_such_a_cycle_did_counts_as_not_known(lab, client):
+    """It ran an approved tool meanwhile; "not run" would be a lie in the conversation and in the audit trail."""
+    for _ in range(3):  # on a busy machine the cancel may come after the session has heard of its cycle
+        session = await cancelled(lab, client)
+        failed = [line for line in await session.audit() if line.event == "cycle_failed"]
+        if failed:
+            break
+    assert [(line.detail["lost"], line.detail["unknown"]) for line in failed] == [(True, [0])]
     said = str(await history(session))
     assert "may have run" in said and "Not run: the turn was stopped" not in said

@@ -21,6 +21,7 @@ EARLIER = sorted((HISTORIES.parent / "earlier").glob("*/*.json"))
 UNRECORDED = {
     cycles.LATE_STOP_PATCH,  # it takes a race, which no scenario wins at will
     publishing.CARDS_PATCH,  # likewise
+    session.BOUND_PATCH,  # likewise
     session.SHED_PATCH,  # it takes a state of 2 MB
 }
 PATCHES = {
