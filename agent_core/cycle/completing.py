@@ -32,7 +32,7 @@ def complete(outcome: CycleOutcome, context: CycleContext, before: Sequence[Mess
 
 def _before_new(messages: Sequence[Message], before: Sequence[Message]) -> int:
     """How many messages stand before the new ones: up to the last that was there when the cycle began."""
-    if len(messages) >= len(before) and list(messages[: len(before)]) == list(before):
+    if len(messages) > len(before) and list(messages[: len(before)]) == list(before):
         return len(before)  # a hook has put copies in their place
     old = {id(message) for message in before}
     return max((place + 1 for place, message in enumerate(messages) if id(message) in old), default=0)
