@@ -108,7 +108,7 @@ async def test_a_worker_ends_although_a_tool_ignores_its_cancellation(lab):
     process = worker.process
     await asyncio.to_thread(worker.stop)
     assert process.returncode == 0
-    assert "these go on after they were cancelled: stubborn" in worker.said()
+    assert "these go on after they were cancelled, and what they did is unknown: stubborn" in worker.said()
 
 
 SLOW_IMPORT = "import threading\nprint('importing', flush=True)\nthreading.Event().wait()"

@@ -3,6 +3,7 @@
 import asyncio
 
 from temporalio.client import WorkflowExecutionStatus
+from tests.durable.test_tool_crashes import until_effects
 from tests.durable.test_waiting import history, questions
 
 from countersign.client import SessionHandle
@@ -33,17 +34,17 @@ if not hasattr(bridge, "dies"):
 """
 
 
-async def cancelled(lab, client) -> SessionHandle:
+async def cancelled(lab, client, label: str) -> SessionHandle:
     """A session whose worker was lost right after it had asked for a cycle, which has run; cancelled then."""
     flag = lab.folder / "flag"
     lab.package("dies", agents=DIES.format(flag=str(flag)))
     first = lab.worker("dies.agents", None, "--sticky-timeout-s", "6")
     lab.worker("dies.agents", first.queue, "--sticky-timeout-s", "6")
-    session = await lab.start(first, "per-call", f"effects={lab.effects_file} effect:a", lifetime="open")
+    session = await lab.start(first, "per-call", f"effects={lab.effects_file} effect:{label}", lifetime="open")
     [question] = await questions(session, 1)
     flag.touch()
     await session.respond((question.id, "y"))
-    # By the worker that is left; the session's next task waits for the one that is lost.
+    await until_effects(lab, label)  # by the worker that is left; the session's next task waits for the lost one
     await client.get_workflow_handle(f"{session.id}/cycle-2").result()
     await client.get_workflow_handle(session.id).cancel()
     async with asyncio.timeout(30):
@@ -54,8 +55,8 @@ async def cancelled(lab, client) -> SessionHandle:
 
 async def test_what_such_a_cycle_did_counts_as_not_known(lab, client):
     """It ran an approved tool meanwhile; "not run" would be a lie in the conversation and in the audit trail."""
-    for _ in range(3):  # on a busy machine the cancel may come after the session has heard of its cycle
-        session = await cancelled(lab, client)
+    for label in ("a", "b", "c"):  # on a busy machine the cancel may come after the session has heard of its cycle
+        session = await cancelled(lab, client, label)
         failed = [line for line in await session.audit() if line.event == "cycle_failed"]
         if failed:
             break
