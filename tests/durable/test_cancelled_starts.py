@@ -38,8 +38,8 @@ async def cancelled(lab, client, label: str) -> SessionHandle:
     """A session whose worker was lost right after it had asked for a cycle, which has run; cancelled then."""
     flag = lab.folder / "flag"
     lab.package("dies", agents=DIES.format(flag=str(flag)))
-    first = lab.worker("dies.agents", None, "--sticky-timeout-s", "6")
-    lab.worker("dies.agents", first.queue, "--sticky-timeout-s", "6")
+    first = lab.worker("dies.agents", None, "--sticky-timeout-s", "12")
+    lab.worker("dies.agents", first.queue, "--sticky-timeout-s", "12")
     session = await lab.start(first, "per-call", f"effects={lab.effects_file} effect:{label}", lifetime="open")
     [question] = await questions(session, 1)
     flag.touch()
@@ -47,7 +47,7 @@ async def cancelled(lab, client, label: str) -> SessionHandle:
     await until_effects(lab, label)  # by the worker that is left; the session's next task waits for the lost one
     await client.get_workflow_handle(f"{session.id}/cycle-2").result()
     await client.get_workflow_handle(session.id).cancel()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while (await client.get_workflow_handle(session.id).describe()).status != WorkflowExecutionStatus.CANCELED:
             await asyncio.sleep(0.1)
     return session
