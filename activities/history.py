@@ -20,6 +20,7 @@ from countersign.agent_core.messages import Message, ToolResult, tool_uses
 from countersign.agent_core.wire import (
     MAX_VALUE_BYTES,
     MODEL_ACTIVITY,
+    OUR_ACTIVITIES,
     READ_CYCLE_ACTIVITY,
     ModelCall,
     ModelResponse,
@@ -120,7 +121,7 @@ class HistoryActivities:
             if item.kind == MODEL_ACTIVITY:
                 sent = _Sent(item.pieces, segments, client)
                 await _take_model_call(cycles, ModelCall.model_validate(item.argument), item, sent)
-            elif not item.kind.startswith("countersign."):
+            elif not item.kind.startswith(OUR_ACTIVITIES):
                 call = ToolCall.model_validate(item.argument)
                 cycle = cycles.of(call.cycle)
                 cycle.calls = [known for known in cycle.calls if known.index != call.index]

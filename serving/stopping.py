@@ -21,7 +21,9 @@ async def stopped(workers: Sequence[Worker], grace_s: float) -> list[str] | None
         that waits for these workers ends, and only leaving the process ends them.
     """
     stopping = [asyncio.create_task(worker.shutdown()) for worker in workers]
-    _, late = await asyncio.wait(stopping, timeout=grace_s + LATE_S)
+    ended, late = await asyncio.wait(stopping, timeout=grace_s + LATE_S)
+    for one in ended:
+        one.result()  # a shutdown that failed is an error of this process
     return sorted({name for worker in workers for name in _running(worker)}) if late else None
 
 

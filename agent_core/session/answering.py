@@ -1,7 +1,7 @@
 """Answers held against the questions of a pending batch: which may be taken, and what taking one changes."""
 
-from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TypeAlias
 
 from countersign.agent_core.answers import ParsedAnswer
 from countersign.agent_core.errors import AnswerRefused
@@ -9,6 +9,9 @@ from countersign.agent_core.interrupts import refused
 from countersign.agent_core.json_values import JsonObject, canonical_json
 from countersign.agent_core.void_approvals import why_void
 from countersign.agent_core.wire import Answer, Pending, Question, timestamp
+
+Note: TypeAlias = tuple[str, JsonObject]
+"""A line for the audit trail: the event, and its detail."""
 
 
 def open_questions(pending: Pending | None) -> list[Question]:
@@ -75,60 +78,49 @@ def record(question: Question, answer: ParsedAnswer, now: datetime, channel: str
     return question.answer
 
 
-@dataclass
-class Merged:
-    """What came of the answers that a running cycle had not.
-
-    Attributes:
-        due: True if one of them counts: a cycle must look at it.
-        notes: Lines for the audit trail, about those that count no more.
-    """
-
-    due: bool = False
-    notes: list[tuple[str, JsonObject]] = field(default_factory=list)
-
-
-def merge(known: Pending | None, left: Pending | None, since: str) -> Merged:
+def merge(known: Pending | None, left: Pending | None, since: str) -> list[Note]:
     """Give a batch as a cycle left it the answers that came while the cycle ran.
 
     Args:
         known: The batch as the session has it, with those answers.
         left: As the cycle left it; changed in place. None if it is done.
         since: When the cycle began.
+
+    Returns:
+        Lines for the audit trail, about those that count no more.
     """
-    merged = Merged()
+    notes: list[Note] = []
     theirs = {question.id: question for question in left.questions} if left else {}
     for mine in known.questions if known else []:
         if left is None:
             if mine.answer is not None and mine.answer.at > since:  # both as timestamps
-                merged.notes.append(_unused(mine))
+                notes.append(_unused(mine))
             continue
         question = theirs.get(mine.id)
         if question is None or question.answer is not None:
             continue
         if question.status == "open" and mine.status in ("answered", "expired"):
-            question.status, question.answer, merged.due = mine.status, mine.answer, True
+            question.status, question.answer = mine.status, mine.answer
         elif question.status != "open" and mine.status == "answered":
-            _answer_again(mine, question, left, merged)
-    return merged
+            notes += _answered_again(mine, question, left)
+    return notes
 
 
-def _answer_again(mine: Question, question: Question, left: Pending, merged: Merged) -> None:
+def _answered_again(mine: Question, question: Question, left: Pending) -> list[Note]:
     """What an answer is worth whose question was not asked any more when it came: a no still is one (rule 5)."""
     place = (question.scope, question.index, question.name)
     again = next((q for q in left.questions if q.status == "open" and (q.scope, q.index, q.name) == place), None)
     if refused(mine) and question.index not in left.results:
-        question.status, question.answer, merged.due = "answered", mine.answer, True  # see `Ledger.standing`
-        return
+        question.status, question.answer = "answered", mine.answer  # see `Ledger.standing`
+        return []
     void = why_void(mine, again.reason, again.digest, lapsed=False) if again else None
     if again is None or void is None:
-        merged.notes.append(_unused(mine))
-        return
+        return [_unused(mine)]
     again.fault = again.fault or void
     tools = ", ".join(dict.fromkeys(call.tool for call in again.calls))
-    merged.notes.append(("approval_void", {"tool": tools, "questions": [again.name], "why": void}))
+    return [("approval_void", {"tool": tools, "questions": [again.name], "why": void})]
 
 
-def _unused(question: Question) -> tuple[str, JsonObject]:
+def _unused(question: Question) -> Note:
     """The line about an answer that changed nothing: the call was decided, or is asked about anew."""
     return "answer_unused", {"question": question.id, "name": question.name}

@@ -151,11 +151,10 @@ class Turns:
     def _merge(self, pending: Pending | None, now: datetime) -> None:
         """Take a cycle's questions, if it left any, with the answers that came while it ran."""
         state = self.state
-        merged = merge(state.pending, pending, state.since)
-        for event, detail in merged.notes:
+        for event, detail in merge(state.pending, pending, state.since):
             self._note(now, event, **detail)
         if pending is not None:
-            state.pending, state.resume_due = pending, state.resume_due or merged.due
+            state.pending = pending
 
     def recover(self, recovery: Recovery, given: CycleInput, now: datetime) -> None:
         """Go on after a cycle that failed as a workflow, from what it had finished.

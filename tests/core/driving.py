@@ -6,7 +6,7 @@ from countersign import Agent, ScriptedModel, tool
 from countersign.agent_core.inprocess import InProcessSession
 from countersign.agent_core.inprocess_effects import InProcessEffects
 from countersign.agent_core.messages import history_faults
-from countersign.hooks import BeforeToolCallEvent
+from countersign.hooks import BeforeToolCallEvent, BeforeToolsEvent
 from countersign.models import calls
 
 START = datetime(2030, 1, 1, tzinfo=UTC)
@@ -37,6 +37,26 @@ def asking(event: BeforeToolCallEvent):
     """The simplest hook that asks: "y" runs the call, anything else cancels it."""
     if event.interrupt("ok?", reason="sure?") != "y":
         event.cancel_tool = "denied"
+
+
+def asks(name):
+    """A hook that asks about each call, and cancels what is not approved."""
+
+    def hook(event: BeforeToolCallEvent):
+        if event.interrupt(name) != "y":
+            event.cancel_tool = "denied"
+
+    return hook
+
+
+def asks_about_all(name):
+    """A hook that asks about the batch, and cancels what is not approved."""
+
+    def hook(event: BeforeToolsEvent):
+        if event.interrupt(name) != "y":
+            event.cancel = "denied"
+
+    return hook
 
 
 def make(tool_log, script, *, hooks=(asking,), tools=None, **options):

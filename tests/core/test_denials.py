@@ -1,10 +1,10 @@
 """A person who presses Deny is obeyed, whatever the code that asked makes of the answer."""
 
 import pytest
-from tests.core.driving import acts, make, reply, results, succeed
+from tests.core.driving import acts, asks, asks_about_all, make, reply, results, succeed
 
 from countersign import tool
-from countersign.hooks import BeforeToolCallEvent, BeforeToolsEvent
+from countersign.hooks import BeforeToolCallEvent
 from countersign.interventions import Confirm, InterventionHandler
 from countersign.models import calls
 from countersign.types.tools import ToolContext
@@ -114,22 +114,6 @@ def test_nor_does_it_in_a_tools_body(answers, no):
     agent = make([], [calls(("careful", {})), "done"], hooks=[], tools=[careful])
     agent(reply(agent("go"), no))
     assert heard == ["asked", "asked", no]
-
-
-def asks(name):
-    def hook(event: BeforeToolCallEvent):
-        if event.interrupt(name) != "y":
-            event.cancel_tool = "no"
-
-    return hook
-
-
-def asks_about_all(name):
-    def hook(event: BeforeToolsEvent):
-        if event.interrupt(name) != "y":
-            event.cancel = "no"
-
-    return hook
 
 
 @pytest.mark.parametrize("gate", [asks, asks_about_all])

@@ -1,25 +1,9 @@
 """Countersign's own questions: one about all that is not covered, and an approval of one run."""
 
 import pytest
-from tests.core.driving import acts, asking, make, reply, succeed
+from tests.core.driving import acts, asking, asks, asks_about_all, make, reply, succeed
 
-from countersign.hooks import AfterToolCallEvent, BeforeToolCallEvent, BeforeToolsEvent
-
-
-def call_hook(name):
-    def hook(event: BeforeToolCallEvent):
-        if event.interrupt(name) != "y":
-            event.cancel_tool = "denied"
-
-    return hook
-
-
-def batch_hook(name):
-    def hook(event: BeforeToolsEvent):
-        if event.interrupt(name) != "y":
-            event.cancel = "denied"
-
-    return hook
+from countersign.hooks import AfterToolCallEvent, BeforeToolCallEvent
 
 
 def change(event: BeforeToolCallEvent):
@@ -37,7 +21,7 @@ def shown(result):
     return question.name, [one["was_asked"] for one in [question.reason, *question.reason.get("also", [])]]
 
 
-@pytest.mark.parametrize("hooks", [[call_hook("a"), call_hook("b")], [batch_hook("a"), call_hook("b")]])
+@pytest.mark.parametrize("hooks", [[asks("a"), asks("b")], [asks_about_all("a"), asks("b")]])
 def test_one_question_is_about_all_answers_whose_code_is_gone(hooks):
     """It shows them all, so that one approval runs the call."""
     log = []
@@ -54,7 +38,7 @@ def test_one_question_is_about_all_answers_whose_code_is_gone(hooks):
 def test_one_question_is_about_all_batch_approvals_of_a_changed_call():
     """Two hooks approved the batch; the changed call is asked about once."""
     log = []
-    agent = make(log, acts(1), hooks=[batch_hook("a"), batch_hook("b"), change])
+    agent = make(log, acts(1), hooks=[asks_about_all("a"), asks_about_all("b"), change])
     result = approved(agent, agent("go"))
     assert shown(result) == ("input-changed", ["a", "b"])
     assert (approved(agent, result).stop_reason, log) == ("end_turn", [99])

@@ -6,7 +6,7 @@ import uuid
 from tests.durable.test_tool_crashes import until_effects
 from tests.durable.test_waiting import history, questions
 
-from countersign.client import SessionHandle
+from countersign.client import Question, SessionHandle
 
 TTL_S = 4
 
@@ -74,41 +74,34 @@ async def signed_to_the_end(session: SessionHandle) -> None:
             await session.answer([(one.id, "retry" if one.name == "unknown-outcome" else "y") for one in asked])
 
 
-async def test_an_approval_that_lapses_while_its_call_waits_for_a_worker_is_asked_for_again(lab):
-    """By the server's clock; what was approved hours ago does not run because a worker comes back."""
+async def lapsed(lab, agent: str) -> tuple[SessionHandle, Question, Question]:
+    """A session whose call was approved before a worker could take it; the question that was answered, and the next."""
     queue = f"pay-{uuid.uuid4().hex[:8]}"
     lab.package("waves", agents=AGENTS.format(queue=queue))
-    session = await lab.start(lab.worker("waves.agents"), "payer", str(lab.effects_file), approval_ttl_s=TTL_S)
+    session = await lab.start(lab.worker("waves.agents"), agent, str(lab.effects_file), approval_ttl_s=TTL_S)
     [question] = await questions(session, 1)
     await session.answer((question.id, "y"))
-    await asyncio.sleep(TTL_S + 1)
+    await asyncio.sleep(TTL_S + 1)  # until the approval has lapsed, by the server's clock
     lab.worker("waves.agents", queue, "--tools-only")
     async with asyncio.timeout(30):
         while not (again := [one for one in await session.interrupts() if one.id != question.id]):
             await asyncio.sleep(0.1)
-    assert (again[0].name, lab.effects()) == (question.name, [])
-    assert "had not started in time" in str(again[0].fault)
+    return session, question, again[0]
+
+
+async def test_an_approval_that_lapses_while_its_call_waits_for_a_worker_is_asked_for_again(lab):
+    """By the server's clock; what was approved hours ago does not run because a worker comes back."""
+    session, question, again = await lapsed(lab, "payer")
+    assert (again.name, lab.effects()) == (question.name, [])
+    assert "had not started in time" in str(again.fault)
     await signed_to_the_end(session)
     assert lab.effects() == ["paid"]
 
 
 async def test_the_approval_of_a_batch_lapses_too(lab):
     """Countersign asks about the call that nobody has run; if it shall run, the batch's hook asks as well."""
-    queue = f"pay-{uuid.uuid4().hex[:8]}"
-    lab.package("waves", agents=AGENTS.format(queue=queue))
-    session = await lab.start(lab.worker("waves.agents"), "batch-payer", str(lab.effects_file), approval_ttl_s=TTL_S)
-    [question] = await questions(session, 1)
-    await session.answer((question.id, "y"))
-    await asyncio.sleep(TTL_S + 1)
-    lab.worker("waves.agents", queue, "--tools-only")
-    async with asyncio.timeout(30):
-        while not (again := [one for one in await session.interrupts() if one.id != question.id]):
-            await asyncio.sleep(0.1)
-    assert (again[0].name, again[0].reason["note"], lab.effects()) == (
-        "unknown-outcome",
-        "Nobody has run the call.",
-        [],
-    )
+    session, _, again = await lapsed(lab, "batch-payer")
+    assert (again.name, again.reason["note"], lab.effects()) == ("unknown-outcome", "Nobody has run the call.", [])
     await signed_to_the_end(session)
     assert lab.effects() == ["paid"]
 
