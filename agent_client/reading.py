@@ -148,6 +148,8 @@ class SessionReader:
             return {**found, "ended": None}
         if not isinstance(ended, SessionEndedError):
             raise ended
+        if found["status"] != "closed":  # it may have ended after it was asked, and has more to say by now
+            found = dict(await self._ask(STATUS_QUERY))
         # Whoever terminates a workflow does not ask it: it would say for ever that it waits.
         return {**found, "status": "closed", "open_questions": 0, "next_deadline": None, "ended": ended.status}
 
