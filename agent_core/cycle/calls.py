@@ -36,6 +36,7 @@ class Calls:
 
     def __init__(self, batch: Batch, decider: Decider) -> None:
         self._batch, self._context, self._decider = batch, batch.context, decider
+        self._writers: dict[str, int] = {}  # which of the calls that run side by side wrote a key of the state last
 
     async def take_recovered(self) -> None:
         """Conclude the calls that a failed cycle ran: no hook and no handler has seen their results."""
@@ -104,6 +105,7 @@ class Calls:
         """
         again: list[int] = []
         failures: list[Exception] = []
+        self._writers = {}
 
         async def conclude(run: Run, outcome: ToolOutcome) -> None:
             try:
@@ -130,7 +132,7 @@ class Calls:
     async def _conclude(self, run: Run, outcome: ToolOutcome) -> bool:
         """Take one call's outcome. True if a hook wants it to run again."""
         index, use_id = run.call.index, run.call.tool_use_id
-        self._context.agent.state.merge(outcome.state_set, outcome.state_deleted)
+        self._take_writes(index, outcome)
         surely = {"not_run": True} if outcome.not_run else {}
         self._context.note("tool_ended", index=index, tool=run.call.tool, outcome=outcome.kind, detail=outcome.detail,
                            **surely)  # fmt: skip
@@ -161,6 +163,13 @@ class Calls:
                 return True  # the tool's own body asks once more, without the answers that have lapsed
             return False
         return await self._take_result(index, run.tool_use, run.tool, outcome)
+
+    def _take_writes(self, index: int, outcome: ToolOutcome) -> None:
+        """Merge what a tool wrote to `agent.state`, as if tools side by side had ended in the order of their calls."""
+        keys = [key for key in (*outcome.state_set, *outcome.state_deleted) if self._writers.get(key, index) <= index]
+        self._writers.update(dict.fromkeys(keys, index))
+        written = {key: value for key, value in outcome.state_set.items() if key in keys}
+        self._context.agent.state.merge(written, [key for key in outcome.state_deleted if key in keys])
 
     def _not_run(self, index: int, outcome: ToolOutcome) -> None:
         """Give a call that has not begun its result: an error."""

@@ -56,6 +56,7 @@ class Decider:
         Raises:
             CallbackError: If a hook or handler fails.
         """
+        self._ledger.forget_lapsed(index)
         settled = self._from_people(index, original)
         if settled is not None:
             return settled

@@ -507,6 +507,33 @@ def test_a_refusal_does_not_lapse():
     assert (log, session.open_questions()) == ([], [])
 
 
+class Second(InterventionHandler):
+    """Wants a signature beside that of `HumanInTheLoop`."""
+
+    name = "second"
+
+    def before_tool_call(self, event, **kwargs):
+        return Confirm("and you?")
+
+
+@pytest.mark.parametrize(("hours", "asked"), [(23, 1), (25, 2)])
+@pytest.mark.parametrize("said", ["y", {"decision": "edit", "input": {"x": 7}}])
+def test_an_inline_approval_lapses_too(hours, asked, said):
+    """Who approved inline is asked once more if another question kept the call waiting for so long."""
+    log, prompts, clock = [], [], Clock()
+
+    def ask(prompt):
+        prompts.append(prompt)
+        return said if len(prompts) == 1 else "y"
+
+    agent = make(log, acts(1), hooks=[], interventions=[HumanInTheLoop(ask=ask), Second()])
+    session, step = timed(agent, clock)
+    clock.forward(hours=hours)
+    answer(session, clock, "y")
+    step()
+    assert (log, len(prompts)) == ([1 if said == "y" else 7], asked)
+
+
 @pytest.mark.parametrize("gate", [asking, approve_batch])
 def test_expired_is_not_denied(gate):
     """An expired question ends its calls with words of their own, without entering hook or tool again."""

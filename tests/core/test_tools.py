@@ -1,5 +1,6 @@
 """Tools: schemas from signatures, canonical inputs, what bodies may see, and what comes back."""
 
+import asyncio
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -484,3 +485,19 @@ def test_in_process_a_tool_with_a_queue_runs_right_here():
     agent = Agent(ScriptedModel([calls(("pay", {"amount": 9})), "done"]), tools=[bound])
     agent("go")
     assert results(agent) == [("success", "paid 9")]
+
+
+def test_writes_of_calls_side_by_side_merge_in_the_order_of_the_calls():
+    """Which of them ends first decides nothing: the last call's value stays, as in one run after the other."""
+
+    @tool(context=True)
+    async def write(place: int, delay: float, tool_context: ToolContext) -> None:
+        """Write."""
+        await asyncio.sleep(delay)
+        tool_context.agent.state.set("last", place)
+        tool_context.agent.state.set(f"wrote-{place}", True)
+
+    batch = calls(*(("write", {"place": place, "delay": 0.2 - place / 10}) for place in range(3)))
+    agent = Agent(ScriptedModel([batch, "done"]), tools=[write])
+    agent("go")
+    assert agent.state.get() == {"last": 2, "wrote-0": True, "wrote-1": True, "wrote-2": True}
