@@ -21,6 +21,7 @@ from countersign.agent_client.workers import no_answer, no_worker, nobody_polls
 from countersign.agent_core.errors import AnswerRefused
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.messages import Message
+from countersign.agent_core.visible import DIGEST_DIGITS
 from countersign.agent_core.wire import (
     AUDIT_QUERY,
     INTERRUPTS_QUERY,
@@ -38,9 +39,6 @@ _UNANSWERED_S, _UNTAKEN_S = 1.5, 4.0
 The second one is no proof: a worker that knows the session takes its queries from a queue of its own, and may
 be busy.
 """
-
-SHORTEST_DIGEST = 16
-"""Digits of a digest that name what was seen: fewer could be met by another input that somebody crafted."""
 
 
 class Fate(NamedTuple):
@@ -65,6 +63,18 @@ FATES = {
 """What becomes of a question, by the audit trail's event."""
 
 
+class Position(NamedTuple):
+    """How far a session has come. While it stays, so does everything that its queries say.
+
+    Attributes:
+        run: Its run; a long session has many, one after the other.
+        events: How many that run's history has.
+    """
+
+    run: str
+    events: int
+
+
 class SessionReader:
     """Reads one session through its queries, which a worker answers, also for one that has ended.
 
@@ -83,6 +93,11 @@ class SessionReader:
     async def summary(self) -> SessionSummary:
         """What the server knows of the session, with no worker: status, and short cards of its questions."""
         return await summary_of(await described(self._temporal, self.id))
+
+    async def position(self) -> Position:
+        """How far it has come; needs no worker."""
+        seen = await described(self._temporal, self.id)
+        return Position(seen.run_id, seen.history_length)
 
     async def waiting_calls(self) -> list[WaitingCall]:
         """Tool calls that no worker of their tool's own queue has taken yet; needs no worker."""
@@ -249,7 +264,7 @@ def unchanged(session_id: str, question: Question, digest: str) -> Question:
         return question
     raise AnswerRefused(
         "outdated",
-        f"question {question.id} is not the one you saw (its digest is {question.digest[:16]}); "
+        f"question {question.id} is not the one you saw (its digest is {question.digest[:DIGEST_DIGITS]}); "
         f"look again: {command('interrupts', session_id)}",
     )
 
