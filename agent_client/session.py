@@ -14,7 +14,7 @@ from countersign.agent_client.sending import moved_without_reply, uncancelled
 from countersign.agent_client.session_answers import SessionAnswers
 from countersign.agent_client.settling import Outcome, next_outcome, settled
 from countersign.agent_client.starting import checked, checked_prompt
-from countersign.agent_client.stopping import StopReport, stopped
+from countersign.agent_client.stopping import StopReport, stop_session
 from countersign.agent_client.translation import described, translated
 from countersign.agent_core.wire import (
     CLOSE_UPDATE,
@@ -116,7 +116,7 @@ class SessionHandle(SessionAnswers):
         Raises:
             NoWorkerError: No worker runs; the stop is sent and takes effect when one does.
         """
-        return await stopped(self, self.stop, self.close if close else None)
+        return await stop_session(self, self.stop, self.close if close else None)
 
     async def terminate(self, reason: str) -> None:
         """End the session at once, as the last resort: nothing is withdrawn in order, running tools are abandoned.
