@@ -13,7 +13,8 @@ from temporalio.client import Client
 
 from countersign.agent_client.ending import result_of
 from countersign.agent_client.errors import AgentRunError, ConnectionFailedError, NoWorkerError, SessionEndedError
-from countersign.agent_client.reading import FATES, Position, SessionReader
+from countersign.agent_client.fates import FATES
+from countersign.agent_client.reading import Position, SessionReader
 from countersign.agent_client.sending import backoff_s
 from countersign.agent_client.waiting_calls import WaitingCall
 from countersign.agent_core.json_values import JsonObject

@@ -136,7 +136,8 @@ class SessionHandle(SessionAnswers):
     def follow(self, tail: int | None = None) -> AsyncIterator[SessionEvent]:
         """Everything that happens from now on, until the session has ended.
 
-        A worker or a server that is away is waited for, however long; an event says so, once.
+        A worker or a server that is away is waited for, however long; an event says so, once. While the session waits
+        or stands idle, a worker is missed only when something happens: it is not asked before.
 
         Args:
             tail: Messages of the conversation so far to begin with; None for all.
