@@ -2,6 +2,7 @@
 
 import functools
 import inspect
+import math
 from collections.abc import Mapping
 from typing import Any
 
@@ -16,9 +17,6 @@ from countersign.agent_core.errors import ModelThrottledException, ModelUnavaila
 from countersign.agent_core.interrupts import InterruptException
 from countersign.agent_core.steps import StepInfo
 from countersign.agent_core.wire import STEP_ACTIVITY, StepCall
-
-THREADS = 200
-"""Sync steps that may run at once."""
 
 _RETRYABLE = (OSError, TimeoutError, ModelThrottledException, ModelUnavailableError)
 
@@ -70,4 +68,4 @@ async def _run(info: StepInfo, call: StepCall) -> Any:
 @functools.cache
 def _threads() -> anyio.CapacityLimiter:
     """Threads of their own, so that steps that wait for a person leave tools theirs. The worker's slots they share."""
-    return anyio.CapacityLimiter(THREADS)
+    return anyio.CapacityLimiter(math.inf)

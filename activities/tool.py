@@ -6,6 +6,7 @@ unless the tool is idempotent.
 
 import asyncio
 import contextvars
+import math
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -26,9 +27,6 @@ from countersign.agent_core.errors import ToolError
 from countersign.agent_core.tools import Tool
 from countersign.agent_core.tools.execution import execute
 from countersign.agent_core.wire import INVOKING, OUR_ACTIVITIES, ToolCall, ToolOutcome
-
-THREADS = 200
-"""Sync tools that may run at once; the worker's own bound on activities is what counts."""
 
 IDEMPOTENT_ATTEMPTS = 10
 """After so many attempts that lost their worker, an idempotent tool is left to a person too."""
@@ -121,7 +119,9 @@ class ToolActivities:
 
     async def _in_thread(self, function: Callable[[], Any]) -> Any:
         if self._threads is None:  # made late: it belongs to the event loop
-            self._threads = anyio.CapacityLimiter(THREADS)
+            self._threads = anyio.CapacityLimiter(
+                math.inf
+            )  # the worker bounds its activities: no marked call waits here
         return await anyio.to_thread.run_sync(function, limiter=self._threads, abandon_on_cancel=True)
 
 

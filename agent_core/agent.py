@@ -43,7 +43,7 @@ class Agent:
         state: Initial `agent.state`; JSON. On a worker, that of each session.
         name: The agent's name.
         conversation_manager: What goes when the conversation gets too long for the model; nothing does if None.
-        callback_handler: Accepted for Strands' sake; there is no console output to switch off.
+        callback_handler: None, for Strands' sake: there is no output to switch off, and no pieces of text to be had.
         session_manager: Keeps the session of an in-process agent, open questions included, for a later process. Not
             used on a worker: there the session is the session manager.
         agent_id: Tells the agents of one session manager apart.
@@ -68,7 +68,7 @@ class Agent:
         state: AgentState | JsonObject | None = None,
         name: str = "agent",
         conversation_manager: ConversationManager | None = None,
-        callback_handler: Callable[..., Any] | None = None,
+        callback_handler: None = None,
         session_manager: SessionManager | None = None,
         agent_id: str = "default",
         record_direct_tool_call: bool = True,
@@ -81,13 +81,17 @@ class Agent:
                 f"agent {name!r}: model must be a model, a name like 'openai:gpt-5' or a function that returns one, "
                 f"not {model!r}"
             )
+        if callback_handler is not None:
+            raise AgentDefinitionError(
+                f"agent {name!r}: callback_handler must be None: a model's text comes whole, when its call has ended. "
+                "Use hooks (MessageAddedEvent) for what happens in a turn, or `countersign watch` for a session"
+            )
         self.model = model
         self.name, self.system_prompt = name, system_prompt
         self.messages: Messages = list(messages or [])
         self.state = state if isinstance(state, AgentState) else AgentState(state)
         self.tool_registry = ToolRegistry(tools)
         self.interventions = list(interventions)
-        self.callback_handler = callback_handler
         self.conversation_manager = _checked_manager(conversation_manager)
         self.session_manager, self.agent_id = checked_session_manager(session_manager, name), agent_id
         self.record_direct_tool_call = record_direct_tool_call

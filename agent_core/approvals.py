@@ -17,14 +17,11 @@ from countersign.agent_core.interrupts import (
 )
 from countersign.agent_core.json_values import JsonObject, check_json
 from countersign.agent_core.void_approvals import why_void
-from countersign.agent_core.wire import Pending, Question, QuestionScope, ShownCall, timestamp
+from countersign.agent_core.wire import InlineAnswer, Pending, Question, QuestionScope, ShownCall, timestamp
 
 POLICY_CHANGED_QUESTION = "policy-changed"
 INPUT_CHANGED_QUESTION = "input-changed"
 RUN_AGAIN_QUESTION = "run-again"
-
-# Parts of the keys of what is remembered of an inline approval: the answer, when it came, and whether it approves.
-_ANSWER, _ANSWERED, _JUDGED = ":answer/", ":answered/", ":judged/"
 
 
 @dataclass(frozen=True)
@@ -131,36 +128,35 @@ class Ledger:
             found = await find_out()
             check_json(found, key)
             self._pending.remembered[key] = found
-            if _ANSWER in key:
-                self._pending.remembered[key.replace(_ANSWER, _ANSWERED)] = timestamp(self._now())
         return copy.deepcopy(self._pending.remembered[key])
+
+    async def inline(self, index: int, name: str, call: str, ask: Callable[[], Awaitable[Any]]) -> InlineAnswer:
+        """What was said inline about a call as it stands, or ask now and keep it with the batch.
+
+        Raises:
+            TypeError: If it is not JSON.
+        """
+        for answer in self._pending.inline.get(index, []):
+            if (answer.name, answer.call) == (name, call):
+                return answer
+        response = await ask()
+        check_json(response, f"what the inline ask of {name} returned")
+        return self.keep_inline(index, name, call, response)
+
+    def keep_inline(self, index: int, name: str, call: str, response: Any) -> InlineAnswer:
+        """Keep what was said inline about a call as it stands."""
+        answer = InlineAnswer(name=name, call=call, response=response, at=timestamp(self._now()))
+        self._pending.inline.setdefault(index, []).append(answer)
+        return answer
 
     def forget_inline(self, index: int) -> None:
         """Forget what was answered inline about a call: an approval covers one execution."""
-        for key in list(self._pending.remembered):
-            if key.startswith(f"{index}/") and any(part in key for part in (_ANSWER, _ANSWERED, _JUDGED)):
-                del self._pending.remembered[key]
+        self._pending.inline.pop(index, None)
 
     def forget_lapsed(self, index: int) -> None:
         """Forget inline approvals of a call that are too old for it to start now: who gave them is asked once more."""
-        known = self._pending.remembered
-        for key, at in self._inline_times(index).items():
-            refusal = not known.get(key.replace(_ANSWERED, _JUDGED), {"approved": True})["approved"]
-            if self._too_old(at) and not refusal:
-                for part in (_ANSWER, _ANSWERED, _JUDGED):
-                    known.pop(key.replace(_ANSWERED, part), None)
-
-    def keep_inline(self, index: int, name: str, call: str) -> None:
-        """Note that an inline approval came with another input: nobody is asked again about that call."""
-        key = f"{index}/{name}{_ANSWER}{call}"
-        self._pending.remembered[key] = {"decision": "approve"}
-        self._pending.remembered[key.replace(_ANSWER, _ANSWERED)] = timestamp(self._now())
-        self._pending.remembered[key.replace(_ANSWER, _JUDGED)] = {"approved": True}
-
-    def _inline_times(self, index: int) -> dict[str, str]:
-        """When the inline answers about a call were given, by the keys that they are remembered under."""
-        known = self._pending.remembered
-        return {key: at for key, at in known.items() if key.startswith(f"{index}/") and _ANSWERED in key}
+        answers = self._pending.inline.get(index, [])
+        answers[:] = [answer for answer in answers if not (answer.approved and self._too_old(answer.at))]
 
     def lapsed(self, question: Question) -> bool:
         """True if an answer is too old for its call to start now."""
@@ -170,12 +166,6 @@ class Ledger:
 
     def _too_old(self, at: str) -> bool:
         return self._now() - datetime.fromisoformat(at) > self._approval_ttl
-
-    def inline(self, index: int, name: str, call: str) -> tuple[Any, bool]:
-        """What was answered inline about a call as it stood then, and whether it approved."""
-        known = self._pending.remembered
-        answer = known.get(f"{index}/{name}{_ANSWER}{call}")
-        return answer, bool(known[f"{index}/{name}{_JUDGED}{call}"]["approved"])
 
     def lapse_of(self, index: int) -> datetime | None:
         """When the first of the answers lapses that let a call run; None if it needed none.
@@ -188,7 +178,7 @@ class Ledger:
             if question.status == "answered" and question.answer and question.answer.at
             and not (refused(question) or self.lapsed(question))
         ]  # fmt: skip
-        given += self._inline_times(index).values()
+        given += [answer.at for answer in self._pending.inline.get(index, []) if answer.approved]
         return min((datetime.fromisoformat(at) + self._approval_ttl for at in given), default=None)
 
     def batch_lapsed(self) -> bool:

@@ -9,7 +9,7 @@ from countersign.agent_core.approvals import Ask, Ledger
 from countersign.agent_core.interrupts import UNSET, InterruptException, refused
 from countersign.agent_core.interventions.actions import Edit, Evaluate
 from countersign.agent_core.json_values import JsonObject, canonical_json, check_json
-from countersign.agent_core.wire import Question, QuestionScope
+from countersign.agent_core.wire import InlineAnswer, Question, QuestionScope
 
 
 @dataclass
@@ -22,7 +22,7 @@ class Asking:
         consumed: Answered questions that this pass asked for again, by name.
         reasons: The reason that this pass gave, by name.
         edit: Who got an input from an approver that is not applied yet, and that input.
-        inline: The call as it stood when it was approved inline, by the name of who asked.
+        inline: What was said inline about the call as it then stood, by the name of who asked.
         heard: Name and selected tool of the call as each handler heard it.
     """
 
@@ -31,7 +31,7 @@ class Asking:
     index: int | None
     callback: str = ""
     edit: tuple[str, Any] | None = None
-    inline: dict[str, str] = field(default_factory=dict)
+    inline: dict[str, InlineAnswer] = field(default_factory=dict)
     heard: list[tuple[str, Any]] = field(default_factory=list)
     asked: list[Ask] = field(default_factory=list)
     consumed: dict[str, Question] = field(default_factory=dict)
@@ -71,6 +71,11 @@ class Asking:
     async def once(self, key: str, call: str, find_out: Callable[[], Awaitable[Any]]) -> Any:
         """See `BeforeToolCallEvent.once`."""
         return await self.ledger.once(f"{self.index}/{key}/{call}", find_out)
+
+    async def inline_answer(self, name: str, call: str, ask: Callable[[], Awaitable[Any]]) -> InlineAnswer:
+        """What was said inline about a call; whoever asks is asked once for the call as it stands."""
+        assert self.index is not None  # only calls are asked about inline
+        return await self.ledger.inline(self.index, name, call, ask)
 
     async def judge(self, name: str, response: Any, evaluate: Evaluate) -> bool:
         """Whether an answer approves; judged once per answer and remembered with the question."""

@@ -1,4 +1,4 @@
-"""Every error that this project raises, in one tree.
+"""Every error of agents, turns and answers, in one tree. Other rooms add theirs to it: `ClientError`, `PayloadError`.
 
     CountersignError
     ├── EventLoopException            the agent loop failed; `original_exception` is the cause

@@ -1,9 +1,13 @@
 """`agent.state`: a key-value store of JSON that lives as long as the session."""
 
 import copy
+from collections.abc import Iterable
 from typing import Any
 
 from countersign.agent_core.json_values import JsonObject, check_json
+
+RESERVED = "countersign:"
+"""Keys of `agent.state` that begin with this hold what people decided, such as trust. No tool may write them."""
 
 
 class AgentState:
@@ -39,12 +43,14 @@ class AgentState:
         self.deleted.add(key)
         self.written.discard(key)
 
-    def merge(self, written: JsonObject, deleted: list[str]) -> None:
-        """Apply what a tool wrote."""
+    def merge(self, written: JsonObject, deleted: Iterable[str]) -> None:
+        """Apply what a tool wrote; keys that are not a tool's to write stay as they are."""
         for key, value in written.items():
-            self.set(key, value)
+            if not key.startswith(RESERVED):
+                self.set(key, value)
         for key in deleted:
-            self.delete(key)
+            if not key.startswith(RESERVED):
+                self.delete(key)
 
     def changes(self) -> tuple[JsonObject, list[str]]:
         """What was written and what was deleted since this store was made."""
@@ -58,3 +64,40 @@ class AgentState:
             check_json(value, f"agent.state[{key!r}]")
         except TypeError as error:
             raise ValueError(str(error)) from error
+
+
+def with_writes(values: JsonObject, written: JsonObject, deleted: Iterable[str]) -> JsonObject:
+    """Values of `agent.state` with what a tool wrote and deleted; keys that are not a tool's to write stay."""
+    gone = {key for key in deleted if not key.startswith(RESERVED)}
+    new = {key: value for key, value in written.items() if not key.startswith(RESERVED)}
+    return {key: value for key, value in {**values, **new}.items() if key not in gone}
+
+
+class ToolState(AgentState):
+    """`agent.state` as a tool's body has it: everything can be read, what people decided can't be written."""
+
+    def set(self, key: str, value: Any) -> None:
+        """See `AgentState.set`.
+
+        Raises:
+            ValueError: For a reserved key, too.
+        """
+        self._refuse_reserved(key)
+        super().set(key, value)
+
+    def delete(self, key: str) -> None:
+        """See `AgentState.delete`.
+
+        Raises:
+            ValueError: For a reserved key.
+        """
+        self._refuse_reserved(key)
+        super().delete(key)
+
+    @staticmethod
+    def _refuse_reserved(key: object) -> None:
+        if isinstance(key, str) and key.startswith(RESERVED):
+            raise ValueError(
+                f"agent.state[{key!r}] can't be written by a tool: keys that begin with {RESERVED!r} hold what people "
+                "decided. Choose another key"
+            )

@@ -147,6 +147,23 @@ class Question(Wire):
     )
 
 
+class InlineAnswer(Wire):
+    """What a person said inline about a call: it holds for the call as it stood then."""
+
+    name: str = Field(description="of the handler that asked")
+    call: str = Field(description="digest of the call as it stood")
+    response: Any = None
+    at: str
+    verdict: JsonObject | None = Field(
+        default=None, description='`{"approved": ...}`, with "edit" if another input was approved; null until judged'
+    )
+
+    @property
+    def approved(self) -> bool:
+        """Whether it approves."""
+        return self.verdict is not None and bool(self.verdict["approved"])
+
+
 class Pending(Wire):
     """A model's message whose calls are not all done: what a resumed cycle starts from."""
 
@@ -162,6 +179,7 @@ class Pending(Wire):
         default_factory=dict, description="calls that a failed cycle ran, whose results no hook has seen yet"
     )
     remembered: JsonObject = Field(default_factory=dict, description="what handlers found out about a call, once")
+    inline: dict[int, list[InlineAnswer]] = Field(default_factory=dict, description="inline answers, by call")
     edits: dict[int, JsonObject] = Field(default_factory=dict, description="inputs from approvers, by call")
     doubted: bool = Field(default=False, description="its calls were declared unknown because of a reset")
     outputs: dict[int, JsonObject] = Field(default_factory=dict, description="structured outputs, by the call's place")

@@ -9,6 +9,7 @@ from temporalio.client import Client
 from temporalio.common import VersioningBehavior
 from temporalio.worker import Worker
 
+from countersign.activities.heartbeats import HEARTBEAT_S
 from countersign.activities.mark import MarkKeeper
 from countersign.activities.registry import activities_for, tool_activities_for
 from countersign.activities.segments import Segments
@@ -97,6 +98,8 @@ def _bounds(settings: WorkerSettings, share: Share) -> Any:
         "max_task_queue_activities_per_second": settings.max_task_queue_activities_per_second,
         # A call that the worker hands to itself passes by the server, and by the server's count.
         "disable_eager_activity_execution": settings.max_task_queue_activities_per_second is not None,
+        # The SDK would send a heartbeat every 8 s: one that is late would pass for a lost worker.
+        "max_heartbeat_throttle_interval": timedelta(seconds=HEARTBEAT_S),
         "graceful_shutdown_timeout": timedelta(seconds=settings.graceful_shutdown_s),
         "deployment_config": settings.deployment,
     }

@@ -99,7 +99,7 @@ class Decider:
             unusable = self._edits.take(index, use, asking, *asking.edit)
             return unusable or await self._hear(index, {**call, "input": self._pending.edits[index]}, hearing + 1)
         stands = event.as_it_stands()
-        for name in (name for name, then in asking.inline.items() if then != stands):
+        for name in (name for name, answer in asking.inline.items() if answer.call != stands):
             text = f"Not run: the call was changed after a person had approved it ({name})."
             self._context.note("approval_void", tool=use["name"], questions=[name])
             return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
@@ -133,7 +133,7 @@ class Decider:
     def _cancelled(self, index: int, use: ToolUse, asking: Asking, text: str) -> Refused:
         """A hook or handler said no; if a person said it first, the repetition is counted."""
         said_no = [question for question in asking.consumed.values() if not approved(question)]
-        inline = [name for name, call in asking.inline.items() if not self._ledger.inline(index, name, call)[1]]
+        inline = [name for name, answer in asking.inline.items() if not answer.approved]
         for question in [*(question.id for question in said_no), *(None for _ in inline)]:
             self._context.note("call_refused", tool=use["name"], question=question, text=text)
         if said_no:
@@ -210,9 +210,8 @@ class Decider:
         if asked is not None:
             return asked
         run = self._run(index, use, shown)
-        for name, call in asking.inline.items():
-            response, _ = self._ledger.inline(index, name, call)
-            run.inline.append({"question": None, "inline": name, "response": response, "responder": None})
+        for name, answer in asking.inline.items():
+            run.inline.append({"question": None, "inline": name, "response": answer.response, "responder": None})
         return run
 
     def _run(self, index: int, use: ToolUse, shown: ShownCall) -> Run:

@@ -74,5 +74,6 @@ class Edits:
         if question is not None:
             question.edited, question.edited_tool, question.verdict = canonical, tool.tool_name, True
         else:
-            self._ledger.keep_inline(index, name, digest([use["name"], canonical, tool.tool_name]))
+            stands = digest([use["name"], canonical, tool.tool_name])
+            self._ledger.keep_inline(index, name, stands, {"decision": "approve"}).verdict = {"approved": True}
         return None

@@ -3,6 +3,8 @@
 from countersign.agent_core.interventions.actions import (
     Confirm,
     Deny,
+    Edit,
+    Evaluate,
     Guide,
     InterventionAction,
     Proceed,
@@ -13,6 +15,8 @@ from countersign.agent_core.interventions.handler import InterventionHandler, On
 __all__ = [
     "Confirm",
     "Deny",
+    "Edit",
+    "Evaluate",
     "Guide",
     "InterventionAction",
     "InterventionHandler",

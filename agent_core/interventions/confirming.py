@@ -1,5 +1,6 @@
 """Puts a handler's Confirm to a person and judges the answer."""
 
+import copy
 from typing import TYPE_CHECKING, Any
 
 from countersign.agent_core.asking import Asking
@@ -7,7 +8,9 @@ from countersign.agent_core.hooks.events import BeforeToolCallEvent
 from countersign.agent_core.interventions.actions import Confirm, Deny
 from countersign.agent_core.interventions.handler import InterventionHandler
 from countersign.agent_core.interventions.handler_errors import with_policy
+from countersign.agent_core.json_values import check_json
 from countersign.agent_core.plain_answers import approves
+from countersign.agent_core.wire import InlineAnswer
 
 if TYPE_CHECKING:
     from countersign.agent_core.cycle.callbacks import CallbackRunner
@@ -36,15 +39,13 @@ async def confirmed(
     responses: list[Any] = []
 
     async def ask() -> bool:
-        inline = confirm.ask
-        if inline is None:
-            response = event.interrupt(handler.name, confirm.prompt, confirm.response, answers=confirm.answers)
-        else:
-            response = await event.once(f"{handler.name}:answer", inline)
+        if confirm.ask is not None:
+            answer = await asking.inline_answer(handler.name, event.as_it_stands(), confirm.ask)
+            responses.append(copy.deepcopy(answer.response))
+            return answer.response is not None and await _judged_inline(answer, handler, confirm, asking)
+        response = event.interrupt(handler.name, confirm.prompt, confirm.response, answers=confirm.answers)
         responses.append(response)
-        if inline is None:
-            return await asking.judge(handler.name, response, confirm.evaluate or approves)
-        return response is not None and await _judged_inline(event, handler, confirm, response, asking)
+        return await asking.judge(handler.name, response, confirm.evaluate or approves)
 
     asked_before = len(asking.asked)
     name = f"{type(handler).__name__}.evaluate"
@@ -60,22 +61,18 @@ async def confirmed(
     return True
 
 
-async def _judged_inline(
-    event: BeforeToolCallEvent, handler: InterventionHandler, confirm: Confirm, response: Any, asking: Asking
-) -> bool:
-    """Whether an answer that was given inline approves; judged once, and it holds for the call as it stands."""
-
-    async def judge() -> Any:
-        approved = await asking.judge(handler.name, response, confirm.evaluate or approves)
+async def _judged_inline(answer: InlineAnswer, handler: InterventionHandler, confirm: Confirm, asking: Asking) -> bool:
+    """Whether an answer that was given inline approves; judged once."""
+    if answer.verdict is None:
+        approved = await asking.judge(handler.name, copy.deepcopy(answer.response), confirm.evaluate or approves)
         own = asking.edit is not None and asking.edit[0] == handler.name  # and not of a handler before it
-        return {"approved": approved, **({"edit": asking.edit[1]} if own and asking.edit else {})}
-
-    call = event.as_it_stands()
-    verdict = await event.once(f"{handler.name}:judged", judge)
-    if "edit" in verdict:
-        asking.edit = (handler.name, verdict["edit"])
-    asking.inline[handler.name] = call
-    return bool(verdict["approved"])
+        verdict = {"approved": approved, **({"edit": asking.edit[1]} if own and asking.edit else {})}
+        check_json(verdict, f"the verdict of {handler.name}")
+        answer.verdict = verdict
+    if "edit" in answer.verdict:
+        asking.edit = (handler.name, copy.deepcopy(answer.verdict["edit"]))
+    asking.inline[handler.name] = answer
+    return answer.approved
 
 
 def _words(response: Any) -> str:

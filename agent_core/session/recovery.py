@@ -3,11 +3,11 @@
 from dataclasses import dataclass, field
 
 from countersign.agent_core.calls_in_doubt import doubt
-from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.messages import Message, Usage, add_usage, no_usage, tool_uses
 from countersign.agent_core.session.state import SessionState
+from countersign.agent_core.state import with_writes
 from countersign.agent_core.unknown_outcomes import UNKNOWN_OUTCOME_QUESTION
-from countersign.agent_core.wire import CycleInput, ModelResponse, Pending, RecoveredCycle, Recovery
+from countersign.agent_core.wire import CycleInput, ModelResponse, Pending, RecoveredCycle, Recovery, ToolOutcome
 
 
 @dataclass
@@ -26,8 +26,7 @@ class Rebuilt:
         latency_ms: Time spent in them.
         kept: Finished tool results that were kept.
         unknown: Calls that may have run, and why.
-        state_set: What finished tools wrote to `agent.state`.
-        state_deleted: What they deleted there.
+        outcomes: Of its finished calls: their tools may have written to `agent.state`.
     """
 
     messages: list[Message] = field(default_factory=list)
@@ -41,8 +40,7 @@ class Rebuilt:
     latency_ms: int = 0
     kept: int = 0
     unknown: dict[int, str] = field(default_factory=dict)
-    state_set: JsonObject = field(default_factory=dict)
-    state_deleted: set[str] = field(default_factory=set)
+    outcomes: list[ToolOutcome] = field(default_factory=list)
 
     @property
     def begun(self) -> bool:
@@ -105,11 +103,7 @@ def _take(
     calls = cycle.calls if cycle else []
     for call in calls:
         if call.status == "finished" and call.outcome is not None:
-            rebuilt.state_set.update(call.outcome.state_set)
-            rebuilt.state_deleted.difference_update(call.outcome.state_set)
-            for key in call.outcome.state_deleted:
-                rebuilt.state_set.pop(key, None)
-                rebuilt.state_deleted.add(key)
+            rebuilt.outcomes.append(call.outcome)
     settled = later[0].opened_with if later else []
     if any("toolResult" in block for message in settled for block in message["content"]):
         rebuilt.kept += len(calls)
@@ -130,9 +124,8 @@ def adopt(rebuilt: Rebuilt, state: SessionState) -> None:
     if rebuilt.behind and state.pending is not None:
         state.put_behind(state.pending.message, rebuilt.behind)
     state.extend(rebuilt.messages)
-    state.agent_state = {**state.agent_state, **rebuilt.state_set}
-    for key in rebuilt.state_deleted:
-        state.agent_state.pop(key, None)
+    for outcome in rebuilt.outcomes:
+        state.agent_state = with_writes(state.agent_state, outcome.state_set, outcome.state_deleted)
     state.model_calls += rebuilt.model_calls
     state.progress.cycles += rebuilt.cycles
     state.progress.forced = state.progress.forced or rebuilt.forced

@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from countersign.agent_core.interrupts import InterruptException, call_digest
 from countersign.agent_core.json_values import check_json, json_size
 from countersign.agent_core.messages import ToolResult, error_result
-from countersign.agent_core.state import AgentState
+from countersign.agent_core.state import AgentState, ToolState
 from countersign.agent_core.tools.base import Tool
 from countersign.agent_core.tools.context import ToolAgent, ToolContext
 from countersign.agent_core.wire import ErrorInfo, ToolCall, ToolOutcome
@@ -49,7 +49,7 @@ async def execute(
         return ToolOutcome(
             kind="never_started", detail=f"the input of {call.tool!r} is not what was signed (its digest differs)"
         )
-    state = AgentState(call.agent_state)
+    state = ToolState(call.agent_state)
     context = ToolContext(
         tool_use={"toolUseId": call.tool_use_id, "name": call.tool, "input": call.input},
         agent=ToolAgent(call.agent, state),

@@ -1,3 +1,58 @@
-"""All errors, in one place."""
+"""The errors of agents and their turns. All errors derive from `CountersignError`.
 
-from countersign.agent_core.errors import *  # noqa: F403
+Those of clients are in `countersign.client`, those of payloads in `countersign.payloads`.
+"""
+
+from countersign.agent_core.errors import (
+    AgentDefinitionError,
+    AnswerRefused,
+    CallbackError,
+    ConcurrencyException,
+    ContextWindowOverflowException,
+    ConversationManagerError,
+    CountersignError,
+    EventLoopException,
+    GuideLimitError,
+    HandlerStateError,
+    MaxTokensReachedException,
+    ModelAuthenticationError,
+    ModelError,
+    ModelRequestError,
+    ModelThrottledException,
+    ModelUnavailableError,
+    PayloadTooLargeError,
+    PolicyViolationError,
+    RetryLimitError,
+    StepError,
+    StructuredOutputException,
+    ToolError,
+    ToolInputError,
+    UnreadableHereError,
+)
+
+__all__ = [
+    "AgentDefinitionError",
+    "AnswerRefused",
+    "CallbackError",
+    "ConcurrencyException",
+    "ContextWindowOverflowException",
+    "ConversationManagerError",
+    "CountersignError",
+    "EventLoopException",
+    "GuideLimitError",
+    "HandlerStateError",
+    "MaxTokensReachedException",
+    "ModelAuthenticationError",
+    "ModelError",
+    "ModelRequestError",
+    "ModelThrottledException",
+    "ModelUnavailableError",
+    "PayloadTooLargeError",
+    "PolicyViolationError",
+    "RetryLimitError",
+    "StepError",
+    "StructuredOutputException",
+    "ToolError",
+    "ToolInputError",
+    "UnreadableHereError",
+]

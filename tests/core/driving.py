@@ -63,7 +63,7 @@ def make(tool_log, script, *, hooks=(asking,), tools=None, **options):
     """An agent with `act` (writes what it gets to `tool_log`) and a script."""
 
     @tool
-    def act(x: int = 0) -> int:
+    async def act(x: int = 0) -> int:  # async: threads side by side would write in any order
         """Act."""
         tool_log.append(x)
         return x

@@ -8,6 +8,7 @@ from tests.core.test_session import Driven, driven
 
 from countersign import ToolContext, tool
 from countersign.agent_core.cycle import run_cycle
+from countersign.agent_core.hitl import TRUSTED_TOOLS_KEY
 from countersign.agent_core.wire import ModelResponse, RecoveredCall, RecoveredCycle, Recovery, ToolOutcome
 from countersign.hooks import BeforeToolCallEvent
 from countersign.models import calls
@@ -114,9 +115,9 @@ def test_a_later_cycle_of_a_failed_workflow_is_not_forgotten():
 def test_what_a_finished_tool_wrote_to_the_state_survives_a_failed_cycle():
     """A kept result keeps its writes to `agent.state` too."""
     it = driven(1, hooks=()).prompt()
-    done = finished(0, "u", "1", state_set={"seen": 1})
+    done = finished(0, "u", "1", state_set={"seen": 1, TRUSTED_TOOLS_KEY: ["act"]})
     crash(it, RecoveredCycle(cycle=1, response=said(called("u", 1)), calls=[done])).step()
-    assert it.session.state.agent_state == {"seen": 1}
+    assert it.session.state.agent_state == {"seen": 1}, "trust is not a tool's to write"
 
 
 def test_a_stop_before_the_only_turn_ends_the_session():

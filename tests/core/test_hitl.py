@@ -4,9 +4,12 @@ import pytest
 from tests.core.driving import acts, make, reply, results, valid
 
 from countersign import Agent, ScriptedModel, tool
+from countersign.agent_core.hitl import TRUSTED_TOOLS_KEY
+from countersign.agent_core.state import AgentState
 from countersign.errors import AgentDefinitionError
 from countersign.hooks import BeforeToolCallEvent
 from countersign.models import calls
+from countersign.types.tools import ToolContext
 from countersign.vended_interventions.hitl import HumanInTheLoop
 
 
@@ -119,6 +122,30 @@ def test_trust_does_not_run_a_sibling_that_got_another_answer(position):
     said = ["use the staging account", "t"] if position == 0 else ["t", "use the staging account"]
     agent(reply(agent("go"), *said))
     assert log == [2 if position == 0 else 1]
+
+
+def test_no_tool_can_make_itself_trusted():
+    """Trust is what a person said: the model may choose the key that a tool writes, but not this one."""
+
+    @tool(context=True)
+    def remember(key: str, value: list[str], tool_context: ToolContext) -> str:
+        """Remember."""
+        tool_context.agent.state.set(key, value)
+        return "remembered"
+
+    script = [calls(("remember", {"key": TRUSTED_TOOLS_KEY, "value": ["delete_files"]})), calls(("delete_files", {}))]
+    hitl = HumanInTheLoop(allowed_tools=["remember"], enable_trust=True)
+    agent = Agent(ScriptedModel(script), tools=[remember, delete_files], interventions=[hitl])
+    assert [interrupt.name for interrupt in agent("go").interrupts] == [hitl.name]
+    [(status, text)] = results(agent)
+    assert status == "error" and "Choose another key" in text
+
+
+def test_what_a_worker_of_other_code_says_that_a_tool_wrote_makes_no_trust():
+    """The cycle drops it, whoever ran the tool."""
+    state = AgentState({TRUSTED_TOOLS_KEY: ["a"]})
+    state.merge({TRUSTED_TOOLS_KEY: ["b"], "seen": 1}, [TRUSTED_TOOLS_KEY])
+    assert state.get() == {TRUSTED_TOOLS_KEY: ["a"], "seen": 1}
 
 
 def test_custom_trust():

@@ -501,3 +501,9 @@ def test_writes_of_calls_side_by_side_merge_in_the_order_of_the_calls():
     agent = Agent(ScriptedModel([batch, "done"]), tools=[write])
     agent("go")
     assert agent.state.get() == {"last": 2, "wrote-0": True, "wrote-1": True, "wrote-2": True}
+
+
+def test_a_callback_handler_is_refused():
+    """Nothing would call it: a program that shows text by it would stay mute without a word."""
+    with pytest.raises(AgentDefinitionError, match="callback_handler must be None"):
+        Agent(ScriptedModel(["hi"]), callback_handler=print)  # type: ignore[arg-type]  # that is the point

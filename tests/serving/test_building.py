@@ -6,11 +6,13 @@ from typing import Any
 import pytest
 
 from countersign import Agent, ScriptedModel, tool
+from countersign.activities.heartbeats import HEARTBEAT_S
 from countersign.agent_core.deployment import AgentDeployment, load_agents
 from countersign.serving.building import build_workers, crowded
 from countersign.serving.checks import overlong
 from countersign.serving.settings import WorkerSettings
 from countersign.serving.shares import Share, shares_of
+from countersign.workflows.cycle_effects import TOOL_HEARTBEAT
 
 MODULES = ["tests.client.served_agents"]
 
@@ -27,6 +29,13 @@ async def test_each_queue_has_a_cache_unless_none_is_wanted(client, cached, each
     """More queues than places in the cache would make each step replay its history."""
     workers = build_workers(client, *queues(6, max_cached_workflows=cached))
     assert {worker.config()["max_cached_workflows"] for worker in workers} == {each}
+
+
+async def test_heartbeats_go_out_as_often_as_they_are_made(client):
+    """The SDK holds them back for most of their timeout: one late call, and a running tool would pass for lost."""
+    [worker] = build_workers(client, *queues(1))
+    assert worker.config()["max_heartbeat_throttle_interval"] == timedelta(seconds=HEARTBEAT_S)
+    assert TOOL_HEARTBEAT.total_seconds() > 3 * HEARTBEAT_S
 
 
 def test_more_queues_than_workflow_tasks_are_said():
