@@ -14,7 +14,7 @@ from temporalio.client import Client
 from countersign.agent_client.ending import result_of
 from countersign.agent_client.errors import AgentRunError, ConnectionFailedError, NoWorkerError, SessionEndedError
 from countersign.agent_client.fates import FATES
-from countersign.agent_client.reading import Position, SessionReader
+from countersign.agent_client.reading import SessionReader
 from countersign.agent_client.sending import backoff_s
 from countersign.agent_client.waiting_calls import WaitingCall
 from countersign.agent_core.json_values import JsonObject
@@ -110,7 +110,7 @@ class _View:
 
     def __init__(self, tail: int | None) -> None:
         self._tail = tail
-        self._position: Position | None = None
+        self._position: tuple[str, int] | None = None
         self._seen: JsonObject | None = None
         self._messages = 0
         self._questions: set[tuple[str, str]] = set()

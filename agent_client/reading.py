@@ -4,7 +4,7 @@ import asyncio
 import base64
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any, NamedTuple
+from typing import Any
 
 from temporalio.api.common.v1 import Payload
 from temporalio.client import Client, WorkflowQueryRejectedError
@@ -42,18 +42,6 @@ be busy.
 """
 
 
-class Position(NamedTuple):
-    """How far a session has come. While it stays, so does everything that its queries say.
-
-    Attributes:
-        run: Its run; a long session has many, one after the other.
-        events: How many that run's history has.
-    """
-
-    run: str
-    events: int
-
-
 class SessionReader:
     """Reads one session through its queries, which a worker answers, also for one that has ended.
 
@@ -73,10 +61,13 @@ class SessionReader:
         """What the server knows of the session, with no worker: status, and short cards of its questions."""
         return await summary_of(await described(self._temporal, self.id))
 
-    async def position(self) -> Position:
-        """How far it has come; needs no worker."""
+    async def position(self) -> tuple[str, int]:
+        """How far it has come, with no worker: its run, and the events of that run's history.
+
+        While it stays, so does everything that the queries say.
+        """
         seen = await described(self._temporal, self.id)
-        return Position(seen.run_id, seen.history_length)
+        return seen.run_id, seen.history_length
 
     async def waiting_calls(self) -> list[WaitingCall]:
         """Tool calls that no worker of their tool's own queue has taken yet; needs no worker."""
