@@ -144,7 +144,7 @@ def _parse(block: Any, index: int) -> ParsedAnswer:
     if at is not None and not _is_moment(at):
         raise AnswerRefused(
             "malformed",
-            f'answer {index}: at must be a time with its zone like "2026-11-30T09:00:00Z", not {_short(at)}',
+            f'answer {index}: at must be a time with a zone, like "2026-11-30T09:00:00Z", not {_short(at)}',
         )
     return ParsedAnswer(interrupt_id, inner["response"], digest, responder, comment, at)
 
