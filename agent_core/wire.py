@@ -283,7 +283,6 @@ AUDIT_EVENTS = (
     "approval_void",
     "input_edited",
     "edit_refused",
-    "input_final",
     "batch_cancelled",
     "call_refused",
     "call_expired",
