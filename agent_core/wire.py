@@ -457,6 +457,9 @@ class RecoveredCycle(Wire):
     response: ModelResponse | None = None
     message: Message | None = Field(default=None, description="as hooks left it, if other than in the response")
     calls: list[RecoveredCall] = Field(default_factory=list)
+    earlier: list[RecoveredCall] = Field(
+        default_factory=list, description="finished runs of calls that ran again, without their results"
+    )
     prompt: list[Message] | None = Field(default=None, description="the invocation's, as hooks left it, if known")
     opened_with: list[Message] = Field(
         default_factory=list, description="what stood after the last assistant message when its model was called"

@@ -194,7 +194,7 @@ class Decider:
             # Every question of this event is asked, those already answered stay answered.
             return Asked([self._ledger.open("call", index, ask, [shown], fresh=True) for ask in asking.asked])
         self._ledger.withdraw_unasked("call", index)
-        changed = self._gates.policy_changed(index, use, shown, gone)
+        changed = self._gates.policy_changed(index, shown, gone)
         if changed is not None:
             return changed
         stale = [
@@ -204,7 +204,7 @@ class Decider:
         ]
         if stale:
             return Asked(stale)
-        asked = self._gates.input_changed(index, use, shown) or self._gates.run_again(index, use, shown)
+        asked = self._gates.input_changed(index, shown) or self._gates.run_again(index, shown)
         if asked is not None:
             return asked
         run = self._run(index, use, shown)
