@@ -97,7 +97,13 @@ class Answer(Wire):
     responder: JsonObject | None = None
     comment: str | None = None
     at: str = ""
+    said_at: str | None = Field(default=None, description="when it was said, if the sender claims that it was earlier")
     channel: str = ""
+
+    @property
+    def counts_from(self) -> str:
+        """From when on an approval lapses: a claim can only make that sooner."""
+        return self.said_at or self.at
 
 
 class ShownCall(Wire):
@@ -286,7 +292,6 @@ AUDIT_EVENTS = (
     "approval_void",
     "input_edited",
     "edit_refused",
-    "input_final",
     "batch_cancelled",
     "call_refused",
     "call_expired",

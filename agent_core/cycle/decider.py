@@ -168,8 +168,6 @@ class Decider:
             canonical = tool.canonical_input(use["input"])
         except ToolInputError as error:
             return Refused(error_result(use["toolUseId"], f"Error: {error}"), use, tool=tool, error=error)
-        if canonical != use["input"] or tool.tool_name != use["name"]:
-            self._context.note("input_final", index=index, tool=tool.tool_name, input=canonical)
         return ShownCall(
             index=index,
             tool_use_id=use["toolUseId"],
