@@ -263,6 +263,9 @@ class CycleInput(Wire):
     )
     handover_after_s: float = 2.0
     default_deadline_s: float = DEADLINE_S
+    worker_deadline: bool = Field(
+        default=False, description="the session's start said none: that of the cycle's worker takes its place"
+    )
     approval_ttl_s: float = 86_400.0
     pieces: int | None = Field(
         default=None, description="pieces of the conversation; after them come the references of those in storage"
@@ -487,7 +490,7 @@ class SessionOptions(Wire):
     invocation_state: JsonObject = Field(default_factory=dict)
     handover_after_s: float = Field(default=2.0, ge=0)
     idle_timeout_s: float = Field(default=30 * 86_400.0, gt=0)
-    deadline_s: float | None = Field(default=DEADLINE_S, gt=0, description="of each question; null is the default, too")
+    deadline_s: float | None = Field(default=None, gt=0, description="of each question; null for the worker's default")
     approval_ttl_s: float = Field(default=86_400.0, gt=0)
     cycle_overrun_s: float = Field(default=CYCLE_OVERRUN_S, gt=0, description="when a cycle counts as stuck")
     continue_after_events: int | None = Field(default=None, gt=0, description="history events before continue-as-new")
