@@ -4,13 +4,15 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from temporalio.api.enums.v1 import PendingActivityState, PendingWorkflowTaskState
-from temporalio.api.workflowservice.v1 import DescribeWorkerDeploymentRequest
+from temporalio.api.deployment.v1 import WorkerDeploymentVersion
+from temporalio.api.enums.v1 import PendingActivityState, PendingWorkflowTaskState, TaskQueueType
+from temporalio.api.workflowservice.v1 import DescribeWorkerDeploymentRequest, DescribeWorkerDeploymentVersionRequest
 from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
+from temporalio.service import RPCError, RPCStatusCode
 
 from countersign.agent_client.shell import word
-from countersign.agent_client.workers import POLL_LASTS, pollers
+from countersign.agent_client.workers import POLL_LASTS, Build, pollers
 from countersign.agent_core.wire import CYCLE_WORKFLOW
 
 _RPC_TIMEOUT = timedelta(seconds=10)
@@ -86,6 +88,24 @@ async def current_build(temporal: Client, deployment: str) -> str:
     answer = await temporal.workflow_service.describe_worker_deployment(request, timeout=_RPC_TIMEOUT)
     current: str = answer.worker_deployment_info.routing_config.current_deployment_version.build_id
     return current
+
+
+async def serves(temporal: Client, build: Build, task_queue: str) -> bool:
+    """Whether a queue of tools belongs to a build: then that build's pinned cycles send their calls to it alone.
+
+    Raises:
+        RPCError: If the server does not say.
+    """
+    version = WorkerDeploymentVersion(deployment_name=build.deployment, build_id=build.build_id)
+    request = DescribeWorkerDeploymentVersionRequest(namespace=temporal.namespace, deployment_version=version)
+    try:
+        answer = await temporal.workflow_service.describe_worker_deployment_version(request, timeout=_RPC_TIMEOUT)
+    except RPCError as error:
+        if error.status != RPCStatusCode.NOT_FOUND:  # as of a build that nobody has been for long
+            raise
+        return False
+    kind = TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY
+    return any((queue.name, queue.type) == (task_queue, kind) for queue in answer.version_task_queues)
 
 
 async def lost_builds(temporal: Client, task_queue: str) -> list[LostBuild]:
