@@ -16,6 +16,7 @@ from countersign.agent_client.listing import SessionSummary, summary_of
 from countersign.agent_client.sending import uncancelled
 from countersign.agent_client.shell import command
 from countersign.agent_client.translation import described, end_of, translated
+from countersign.agent_client.unreadable import readable
 from countersign.agent_client.waiting_calls import PendingCall, WaitingCall, session_calls
 from countersign.agent_client.workers import no_answer, no_worker, nobody_polls
 from countersign.agent_core.errors import AnswerRefused
@@ -82,7 +83,9 @@ class SessionReader:
 
     async def summary(self) -> SessionSummary:
         """What the server knows of the session, with no worker: status, and short cards of its questions."""
-        return await summary_of(await described(self._temporal, self.id))
+        seen = await described(self._temporal, self.id)
+        with readable(self.id):
+            return await summary_of(seen)
 
     async def waiting_calls(self) -> list[WaitingCall]:
         """Tool calls that no worker of their tool's own queue has taken yet; needs no worker."""
@@ -177,7 +180,8 @@ class SessionReader:
     async def _stored(self, stored: JsonObject, start: int) -> list[Message]:
         """Messages that the session has put into external storage, from number `start` on."""
         payload = Payload.FromString(base64.b64decode(stored["reference"]))
-        [messages] = await self._temporal.data_converter.decode([payload])
+        with readable(self.id):
+            [messages] = await self._temporal.data_converter.decode([payload])
         found: list[Message] = messages[start - stored["start"] :]
         return found
 
@@ -195,11 +199,12 @@ class SessionReader:
     ) -> Any:
         handle = self._temporal.get_workflow_handle(self.id)
         try:
-            return await self._while_polled(
-                lambda: handle.query(
-                    query, argument or {}, reject_condition=reject_condition, rpc_timeout=_QUERY_TIMEOUT
+            with readable(self.id):
+                return await self._while_polled(
+                    lambda: handle.query(
+                        query, argument or {}, reject_condition=reject_condition, rpc_timeout=_QUERY_TIMEOUT
+                    )
                 )
-            )
         except WorkflowQueryRejectedError:
             raise
         except TemporalError as error:
