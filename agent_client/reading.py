@@ -126,6 +126,13 @@ class SessionReader:
             f"session {self.id!r} has no open question {interrupt_id!r}; see: {command('show', self.id)}",
         )
 
+    async def answered(self, interrupt_id: str) -> Question | None:
+        """A question that has its answer, as the audit trail knows both; None if none of that id has."""
+        for entry in reversed(await self.audit()):
+            if entry.event == "answered" and entry.detail.get("question") == interrupt_id:
+                return Question.model_validate({**entry.detail, "id": interrupt_id, "status": "answered"})
+        return None
+
     async def open_questions(self) -> list[Question]:
         """The open questions.
 
