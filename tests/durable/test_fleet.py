@@ -66,8 +66,10 @@ async def test_a_call_of_a_pinned_cycle_needs_a_tool_worker_of_its_build(lab, cl
     gone.stop()
     session = await lab.start(agents, "payer", f"{lab.effects_file} 0")
     lab.worker("lab.fleet", agents.queue, *builds["b2"])
-    lab.worker("lab.fleet", tool_queue, "--tools-only", *builds["b2"])
+    other = lab.worker("lab.fleet", tool_queue, "--tools-only", *builds["b2"])
     async with asyncio.timeout(30):
+        while "(b1), so only calls of that build's own cycles come to it" not in other.said():
+            await asyncio.sleep(0.1)
         while not await session.waiting_calls():
             await asyncio.sleep(0.1)
     await rolled.make_current("b2")
