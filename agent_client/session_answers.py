@@ -17,12 +17,13 @@ from countersign.agent_client.answers import (
     request_id,
     verdict_block,
 )
-from countersign.agent_client.reading import SHORTEST_DIGEST, SessionReader
+from countersign.agent_client.reading import SessionReader
 from countersign.agent_client.sending import DEFAULT_PATIENCE, Update, deliver, uncancelled
 from countersign.agent_client.starting import checked
 from countersign.agent_client.translation import translated
 from countersign.agent_core.errors import AnswerRefused
 from countersign.agent_core.json_values import JsonObject, JsonValue
+from countersign.agent_core.visible import DIGEST_DIGITS
 from countersign.agent_core.wire import ANSWER_UPDATE, RESPOND_SIGNAL, AcceptedAnswer, AnswerReceipt, Question
 
 EARLY_S = 0.5
@@ -117,8 +118,8 @@ class SessionAnswers(SessionReader):
         update_id: str | None,
     ) -> AnswerReceipt:
         update_id = request_id(ANSWER_UPDATE, update_id)
-        if digest is not None and len(digest) < SHORTEST_DIGEST:
-            raise ValueError(f"digest {digest!r}: give {SHORTEST_DIGEST} or more digits of it, as the question has it")
+        if digest is not None and len(digest) < DIGEST_DIGITS:
+            raise ValueError(f"digest {digest!r}: give {DIGEST_DIGITS} or more digits of it, as the question has it")
         block = partial(verdict_block, verdict=verdict, responder=responder, comment=comment)
         try:
             question = await self.question(interrupt_id, digest or "")
