@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
 from temporalio.api.deployment.v1 import WorkerDeploymentVersion
-from temporalio.api.enums.v1 import PendingActivityState, PendingWorkflowTaskState, TaskQueueType
+from temporalio.api.enums.v1 import PendingActivityState, PendingWorkflowTaskState, TaskQueueType, VersioningBehavior
+from temporalio.api.workflow.v1 import WorkflowExecutionVersioningInfo
 from temporalio.api.workflowservice.v1 import DescribeWorkerDeploymentRequest, DescribeWorkerDeploymentVersionRequest
 from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
@@ -76,6 +77,18 @@ def pinned_query(task_queue: str, version: str = "") -> str:
 def _text(value: str) -> str:
     escaped = value.replace("\\", "\\\\").replace('"', '\\"')
     return f'"{escaped}"'
+
+
+def pinned_to(info: WorkflowExecutionVersioningInfo) -> Build | None:
+    """The build that a workflow ends on; None if it is pinned to none."""
+    override = info.versioning_override
+    if override.HasField("pinned"):
+        version = override.pinned.version
+    elif override.auto_upgrade or info.behavior != VersioningBehavior.VERSIONING_BEHAVIOR_PINNED:
+        return None
+    else:
+        version = info.deployment_version
+    return Build(version.deployment_name, version.build_id)
 
 
 async def current_build(temporal: Client, deployment: str) -> str:

@@ -5,11 +5,12 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Literal
 
-from temporalio.api.enums.v1 import PendingActivityState, VersioningBehavior
-from temporalio.api.workflow.v1 import PendingActivityInfo, WorkflowExecutionVersioningInfo
+from temporalio.api.enums.v1 import PendingActivityState
+from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from countersign.agent_client.builds import pinned_to
 from countersign.agent_client.listing import quoted
 from countersign.agent_client.translation import described
 from countersign.agent_client.workers import Build
@@ -143,20 +144,8 @@ async def _of(temporal: Client, cycle: str) -> list[PendingCall]:
         seen = (await temporal.get_workflow_handle(cycle).describe()).raw_description
     except RPCError:
         return []  # it has ended meanwhile
-    build = _pinned_to(seen.workflow_execution_info.versioning_info)
+    build = pinned_to(seen.workflow_execution_info.versioning_info)
     return [_call(pending, build) for pending in seen.pending_activities]
-
-
-def _pinned_to(info: WorkflowExecutionVersioningInfo) -> Build | None:
-    behavior, version = info.behavior, info.deployment_version
-    if info.HasField("versioning_override"):
-        override = info.versioning_override
-        if override.auto_upgrade:
-            return None
-        behavior, version = VersioningBehavior.VERSIONING_BEHAVIOR_PINNED, override.pinned.version
-    if behavior != VersioningBehavior.VERSIONING_BEHAVIOR_PINNED or not version.build_id:
-        return None
-    return Build(version.deployment_name, version.build_id)
 
 
 def _call(pending: PendingActivityInfo, build: Build | None) -> PendingCall:
