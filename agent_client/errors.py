@@ -7,6 +7,7 @@
     ├── NoReplyError             not confirmed in time; it may or may not have been taken
     ├── SessionExistsError       the id is in use
     ├── SessionNotFoundError     no such session
+    ├── SessionUnreadableError   what it says can't be read in this process, which lacks a key or a store
     ├── SessionEndedError        it can't be prompted or answered any more; `status` says how it ended
     └── AgentRunError            a turn failed; `error_type` and `detail` say why
 
@@ -76,6 +77,20 @@ class SessionNotFoundError(ClientError):
         self.session_id = session_id
         what = found or f"no session {session_id!r} in namespace {namespace!r}"
         super().__init__(f"{what}; list the sessions with: {command('list')}")
+
+
+class SessionUnreadableError(ClientError):
+    """What a session says can't be read in this process: it lacks a key or a store, or the value is damaged.
+
+    The session is as it was. What was sent to it may have been taken: only the reply is unreadable.
+
+    Attributes:
+        session_id: The id.
+    """
+
+    def __init__(self, session_id: str, why: str) -> None:
+        self.session_id = session_id
+        super().__init__(f"session {session_id!r} can't be read here: {why}")
 
 
 class SessionEndedError(ClientError):

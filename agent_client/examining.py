@@ -14,7 +14,7 @@ from temporalio.service import RPCError, RPCStatusCode
 
 from countersign.activities.search_attributes import ATTRIBUTES, listed, type_name
 from countersign.agent_client.asking_sessions import sessions_check
-from countersign.agent_client.builds import lost_builds
+from countersign.agent_client.builds import lost_builds, serves
 from countersign.agent_client.connection import DEFAULT_ADDRESS, connect_temporal, settings_fault
 from countersign.agent_client.diagnosis import (
     Check,
@@ -31,8 +31,8 @@ from countersign.agent_client.listing import LIVE_STATUSES, listed_sessions
 from countersign.agent_client.queues import AGENT_PLACE, queue_of
 from countersign.agent_client.shell import word
 from countersign.agent_client.translation import server_trouble
-from countersign.agent_client.waiting_calls import waiting_calls
-from countersign.agent_client.workers import polled, pollers
+from countersign.agent_client.waiting_calls import WaitingCall, waiting_calls
+from countersign.agent_client.workers import Build, polled
 
 _RPC = timedelta(seconds=5)
 _PAUSES_S = (0.5, 1.0, 2.0)
@@ -186,11 +186,14 @@ async def _looked_at(client: Client, queue: str) -> list[Check]:
 
 
 async def _calls(client: Client, queue: str, now: datetime) -> list[Check]:
-    """For each queue on which calls of this one's agents wait: whether anybody is there to take them."""
-    calls = await waiting_calls(client, queue)
+    """For each queue on which calls of this one's agents wait, and each build there: whether anybody would get them."""
+    groups: dict[tuple[str, Build | None], list[WaitingCall]] = {}
+    for call in await waiting_calls(client, queue):
+        groups.setdefault((call.task_queue, call.build), []).append(call)
     checks = []
-    for name in dict.fromkeys(call.task_queue for call in calls):
-        there = [call for call in calls if call.task_queue == name]
-        polling = await pollers(client, name, "activity")
-        checks.append(calls_check(name, [call.tool for call in there], now - there[0].since, polling))
+    for (name, build), calls in groups.items():
+        pinned_to = build if build is not None and await serves(client, build, name) else None
+        tools = [call.tool for call in calls]
+        polling = await polled(client, name, "activity")
+        checks.append(calls_check(name, tools, calls[0].since, polling, pinned_to, now))
     return checks

@@ -17,6 +17,7 @@ from countersign.agent_client.listing import SessionSummary, summary_of
 from countersign.agent_client.sending import uncancelled
 from countersign.agent_client.shell import command
 from countersign.agent_client.translation import described, end_of, translated
+from countersign.agent_client.unreadable import readable
 from countersign.agent_client.waiting_calls import PendingCall, WaitingCall, session_calls
 from countersign.agent_client.workers import no_answer, no_worker, nobody_polls
 from countersign.agent_core.errors import AnswerRefused
@@ -59,7 +60,9 @@ class SessionReader:
 
     async def summary(self) -> SessionSummary:
         """What the server knows of the session, with no worker: status, and short cards of its questions."""
-        return await summary_of(await described(self._temporal, self.id))
+        seen = await described(self._temporal, self.id)
+        with readable(self.id):
+            return await summary_of(seen)
 
     async def position(self) -> tuple[str, int]:
         """How far it has come, with no worker: its run, and the events of that run's history.
@@ -107,6 +110,13 @@ class SessionReader:
             "unknown_interrupt",
             f"session {self.id!r} has no open question {interrupt_id!r}; see: {command('show', self.id)}",
         )
+
+    async def answered(self, interrupt_id: str) -> Question | None:
+        """A question that has its answer, as the audit trail knows both; None if none of that id has."""
+        for entry in reversed(await self.audit()):
+            if entry.event == "answered" and entry.detail.get("question") == interrupt_id:
+                return Question.model_validate({**entry.detail, "id": interrupt_id, "status": "answered"})
+        return None
 
     async def open_questions(self) -> list[Question]:
         """The open questions.
@@ -162,7 +172,8 @@ class SessionReader:
     async def _stored(self, stored: JsonObject, start: int) -> list[Message]:
         """Messages that the session has put into external storage, from number `start` on."""
         payload = Payload.FromString(base64.b64decode(stored["reference"]))
-        [messages] = await self._temporal.data_converter.decode([payload])
+        with readable(self.id):
+            [messages] = await self._temporal.data_converter.decode([payload])
         found: list[Message] = messages[start - stored["start"] :]
         return found
 
@@ -180,11 +191,9 @@ class SessionReader:
     ) -> Any:
         handle = self._temporal.get_workflow_handle(self.id)
         try:
-            return await self._while_polled(
-                lambda: handle.query(
-                    query, argument or {}, reject_condition=reject_condition, rpc_timeout=_QUERY_TIMEOUT
-                )
-            )
+            with readable(self.id):
+                options: Any = {"reject_condition": reject_condition, "rpc_timeout": _QUERY_TIMEOUT}
+                return await self._while_polled(lambda: handle.query(query, argument or {}, **options))
         except WorkflowQueryRejectedError:
             raise
         except TemporalError as error:

@@ -7,6 +7,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from countersign.agent_client.errors import ClientError
+from countersign.agent_core.extras import how_to_install
 
 _DEBOUNCE_MS, _QUIET_MS = 1_000, 100
 """Changes count as one until it has been quiet for so long, but at most for the first of the two."""
@@ -98,5 +99,5 @@ def check_watcher() -> None:
         import watchfiles  # noqa: F401  # only whether it is there
     except ImportError as error:
         raise ClientError(
-            "watchfiles is not installed; run: pip install 'countersign[dev-server]', or give --no-reload"
+            f"watchfiles is not installed; give --no-reload, or {how_to_install('dev-server')}"
         ) from error

@@ -63,24 +63,23 @@ def session_findings(state: SessionState, served: Mapping[str, AgentDeployment])
 
 
 def _waiting_calls(state: SessionState, deployment: AgentDeployment) -> list[Finding]:
-    """What would become of the calls that people were asked about."""
+    """What would become of the calls that people were asked about, for each question: the open ones first."""
     if state.pending is None:
         return []
-    found: dict[tuple[str, int], Finding] = {}
-    for question in state.pending.questions:
-        if question.status not in ("open", "answered"):
-            continue
-        for call in question.calls:
-            if call.index not in state.pending.results:
-                finding = _waiting_call(state.session_id, question, call, deployment)
-                if finding is not None:
-                    found.setdefault((finding.kind, call.index), finding)
-    return list(found.values())
+    asked = [question for status in ("open", "answered") for question in state.pending.questions
+             if question.status == status]  # fmt: skip
+    found = [
+        _waiting_call(state.session_id, question, call, deployment)
+        for question in asked
+        for call in question.calls
+        if call.index not in state.pending.results
+    ]
+    return [finding for finding in found if finding is not None]
 
 
 def _waiting_call(session_id: str, question: Question, call: ShownCall, deployment: AgentDeployment) -> Finding | None:
     tool = deployment.template.tool_registry.get(call.tool)
-    asked = f"question {question.name!r} ({question.id})"
+    asked = f"question {question.name!r} ({question.id}{', answered' if question.status == 'answered' else ''})"
     if tool is None:
         return Finding(
             "tool-missing",

@@ -7,9 +7,7 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
 
-from temporalio.api.enums.v1 import VersioningBehavior
 from temporalio.client import Client, WorkflowExecutionDescription, WorkflowHistory
 from temporalio.converter import DataConverter, DefaultFailureConverter
 from temporalio.exceptions import TemporalError
@@ -17,6 +15,7 @@ from temporalio.runtime import Runtime, TelemetryConfig
 from temporalio.worker import Replayer
 from temporalio.workflow import NondeterminismError
 
+from countersign.agent_client.builds import pinned_to
 from countersign.agent_client.payloads import data_converter
 from countersign.agent_client.replay_findings import (
     Finding,
@@ -176,12 +175,5 @@ def _ends_elsewhere(workflow_id: str, kind: str, build: str) -> Replayed:
 
 def pinned_build(seen: WorkflowExecutionDescription) -> str:
     """The build that a workflow is pinned to, like "agents:2026-11-30"; "" if it is not."""
-    info: Any = seen.raw_description.workflow_execution_info.versioning_info
-    override = info.versioning_override
-    if override.HasField("pinned"):
-        version = override.pinned.version
-    elif override.auto_upgrade or info.behavior != VersioningBehavior.VERSIONING_BEHAVIOR_PINNED:
-        return ""
-    else:
-        version = info.deployment_version
-    return f"{version.deployment_name}:{version.build_id}"
+    build = pinned_to(seen.raw_description.workflow_execution_info.versioning_info)
+    return f"{build.deployment}:{build.build_id}" if build else ""

@@ -13,6 +13,8 @@ def read_secrets(file: Path, setting: str) -> str:
     Raises:
         ValueError: If it can't be read, with the cause and the next step. Only an absolute path is shown.
     """
+    if file == Path():  # an empty variable, as an EnvironmentFile may have it
+        raise ValueError(f"{setting} is empty; name the file in it, or do not set it at all")
     try:
         return file.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:

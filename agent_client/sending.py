@@ -17,6 +17,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from countersign.agent_client.errors import ConnectionFailedError, NoReplyError
 from countersign.agent_client.shell import command
 from countersign.agent_client.translation import end_of, is_transient, translated
+from countersign.agent_client.unreadable import readable
 from countersign.agent_core.json_values import JsonValue
 from countersign.agent_core.wire import INVOKE_UPDATE
 
@@ -70,6 +71,7 @@ async def deliver(client: Client, update: Update, patience: timedelta, *, wait_l
     Raises:
         AnswerRefused: The session refused it.
         SessionEndedError, SessionNotFoundError: It is not there any more, or never was.
+        SessionUnreadableError: It has an outcome, which can't be decoded here.
         NoReplyError: Patience is over; it may or may not have been taken.
     """
     loop = asyncio.get_running_loop()
@@ -79,9 +81,11 @@ async def deliver(client: Client, update: Update, patience: timedelta, *, wait_l
         try:
             handle = await within(give_up_s - loop.time(), lambda: _send(client, update, accepted_only=wait_long))
             if not wait_long:
-                return await within(give_up_s - loop.time(), handle.result)
+                with readable(update.session_id):
+                    return await within(give_up_s - loop.time(), handle.result)
             try:
-                return await uncancelled(handle.result)
+                with readable(update.session_id):
+                    return await uncancelled(handle.result)
             finally:
                 give_up_s = loop.time() + patience.total_seconds()
         except TimeoutError:

@@ -68,9 +68,7 @@ class SessionHandle(SessionAnswers):
             NoReplyError: Not confirmed in time; its `update_id` is the one to send it again with.
             ValueError: For an update id that is blank.
         """
-        if update_id is not None and not update_id.strip():
-            raise ValueError("update_id is blank, so that it names nothing; give one of this prompt only, or none")
-        update_id = update_id or request_id(INVOKE_UPDATE)
+        update_id = request_id(INVOKE_UPDATE, update_id)
         if is_answer_batch(content):
             sent = {"responses": checked(answer_blocks(content), "the answers")}
         else:

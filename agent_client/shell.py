@@ -44,6 +44,8 @@ def how_to_promote(namespace: str, deployment: str, build_id: str) -> str:
     return f"temporal worker deployment set-current-version {flags}"
 
 
-def how_to_run_tools(task_queue: str) -> str:
-    """How to start a worker for the tools of a queue of their own."""
-    return f"start one with: python -m countersign.worker --tools-only --task-queue {word(task_queue)} --agents MODULE"
+def how_to_run_tools(task_queue: str, deployment: str = "", build_id: str = "") -> str:
+    """How to start a worker for the tools of a queue of their own; of a build, if only that one gets them."""
+    flags = f" {version_flags(deployment, build_id)}" if deployment else ""
+    queue = word(task_queue)
+    return f"start one with: python -m countersign.worker --tools-only --task-queue {queue} --agents MODULE{flags}"

@@ -1,10 +1,27 @@
 """What to say, at a command's or a client's end, of values that can't be read there. Pure."""
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from countersign.agent_client.errors import SessionUnreadableError
 from countersign.agent_client.payloads.errors import PayloadError
 from countersign.agent_client.payloads.guarding import AGAIN
 
 READING_ERRORS = (PayloadError, ValueError, KeyError, RuntimeError)
-"""What decoding a memo may raise: a key or a store is missing, or its sender chose the bytes."""
+"""What decoding may raise: a key or a store is missing, or the value's sender chose the bytes."""
+
+
+@contextmanager
+def readable(session_id: str) -> Iterator[None]:
+    """Around whatever decodes what a session says: what it raises becomes an error of clients.
+
+    Raises:
+        SessionUnreadableError: It can't be decoded here.
+    """
+    try:
+        yield
+    except READING_ERRORS as error:
+        raise SessionUnreadableError(session_id, why(error)) from error
 
 
 def why(error: Exception) -> str:

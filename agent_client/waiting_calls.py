@@ -10,8 +10,10 @@ from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import Client
 from temporalio.service import RPCError
 
+from countersign.agent_client.builds import pinned_to
 from countersign.agent_client.listing import quoted
 from countersign.agent_client.translation import described
+from countersign.agent_client.workers import Build
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.wire import CYCLE_WORKFLOW, MODEL_ACTIVITY, STEP_ACTIVITY, timestamp
 
@@ -40,6 +42,7 @@ class PendingCall:
         attempt: Which one runs or comes next, from 1.
         task_queue: Where its workers are.
         until: When a person is asked if no worker takes it; None if it waits for ever.
+        build: The build that its cycle is pinned to; None if it is to none.
     """
 
     kind: Literal["tool", "model", "step"]
@@ -49,6 +52,7 @@ class PendingCall:
     attempt: int
     task_queue: str
     until: datetime | None = None
+    build: Build | None = None
 
     @property
     def may_have_run(self) -> bool:
@@ -75,12 +79,14 @@ class WaitingCall:
         task_queue: Where it waits.
         since: Since when.
         until: When a person is asked instead; None if it waits for ever.
+        build: The build that its cycle is pinned to; None if it is to none.
     """
 
     tool: str
     task_queue: str
     since: datetime
     until: datetime | None = None
+    build: Build | None = None
 
     def as_json(self) -> JsonObject:
         """As plain JSON, times as on the wire."""
@@ -127,7 +133,7 @@ async def session_calls(temporal: Client, session_id: str) -> tuple[list[Pending
 def _elsewhere(calls: list[PendingCall], task_queue: str) -> list[WaitingCall]:
     """Those that wait for a worker of another queue than the agents' own."""
     return [
-        WaitingCall(call.name, call.task_queue, call.since, call.until)
+        WaitingCall(call.name, call.task_queue, call.since, call.until, call.build)
         for call in calls
         if call.state == "waiting" and call.task_queue not in ("", task_queue)
     ]
@@ -135,13 +141,14 @@ def _elsewhere(calls: list[PendingCall], task_queue: str) -> list[WaitingCall]:
 
 async def _of(temporal: Client, cycle: str) -> list[PendingCall]:
     try:
-        seen = await temporal.get_workflow_handle(cycle).describe()
+        seen = (await temporal.get_workflow_handle(cycle).describe()).raw_description
     except RPCError:
         return []  # it has ended meanwhile
-    return [_call(pending) for pending in seen.raw_description.pending_activities]
+    build = pinned_to(seen.workflow_execution_info.versioning_info)
+    return [_call(pending, build) for pending in seen.pending_activities]
 
 
-def _call(pending: PendingActivityInfo) -> PendingCall:
+def _call(pending: PendingActivityInfo, build: Build | None) -> PendingCall:
     name, options, runs = pending.activity_type.name, pending.activity_options, pending.state in _WITH_A_WORKER
     since = (pending.last_started_time if runs else pending.scheduled_time).ToDatetime(UTC)
     wait = options.schedule_to_start_timeout.ToTimedelta()
@@ -153,4 +160,5 @@ def _call(pending: PendingActivityInfo) -> PendingCall:
         max(1, pending.attempt),
         options.task_queue.name,
         since + wait if wait and not runs else None,
+        build,
     )

@@ -14,6 +14,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, Literal
 
 from countersign.agent_core.errors import AgentDefinitionError
+from countersign.agent_core.extras import how_to_install
 from countersign.agent_core.json_values import JsonObject
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def _cedarpy() -> ModuleType:
         import cedarpy  # noqa: PLC0415 (an extra: only who uses it needs it)
     except ImportError as error:
         raise AgentDefinitionError(
-            "CedarAuthorization needs the package 'cedarpy': pip install 'countersign[cedar]'"
+            f"CedarAuthorization needs the package 'cedarpy'; {how_to_install('cedar')}"
         ) from error
     return cedarpy
 

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from countersign.agent_core.errors import CountersignError
+from countersign.agent_core.extras import how_to_install
 from countersign.agent_ops.access import AccessSettingsError, Check, anybody, bearer_tokens, named_check
 
 USAGE_ERROR = 2
@@ -104,9 +105,7 @@ def _serve(check: Check, origins: list[str], host: str, port: int, open_: bool) 
 
         from countersign.agent_ops.codec_app import codec_app, origin_of
     except ImportError:
-        raise AccessSettingsError(
-            "the codec endpoint needs a web server; run: pip install 'countersign[ops]'"
-        ) from None
+        raise AccessSettingsError(f"the codec endpoint needs a web server; {how_to_install('ops')}") from None
     from countersign.agent_client.payloads import data_converter
 
     known = []

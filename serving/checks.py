@@ -35,10 +35,11 @@ async def check_namespace(client: Client) -> None:
             raise known from error
 
 
-async def not_current(client: Client, deployment: WorkerDeploymentConfig) -> str | None:
+async def not_current(client: Client, deployment: WorkerDeploymentConfig, *, tools_only: bool = False) -> str | None:
     """That a build is not the current one, and how to make it that; None if it is.
 
-    A build that is not current gets no new sessions; that looks like a worker that hangs.
+    A build that is not current gets no new sessions, and of tools only what its own cycles call; that looks like a
+    worker that hangs.
     """
     name, build = deployment.version.deployment_name, deployment.version.build_id
     try:
@@ -49,10 +50,10 @@ async def not_current(client: Client, deployment: WorkerDeploymentConfig) -> str
         current = ""  # its first worker: the server does not know the deployment yet
     if current == build:
         return None
-    return (
-        f"build {build} is not the current one of deployment {name} ({current or 'none is'}), so new sessions do "
-        f"not start on it; once it polls: {how_to_promote(client.namespace, name, build)}"
-    )
+    what = f"build {build} is not the current one of deployment {name} ({current or 'none is'}), so"
+    if tools_only:
+        return f"{what} only calls of that build's own cycles come to it"
+    return f"{what} new sessions do not start on it; once it polls: {how_to_promote(client.namespace, name, build)}"
 
 
 async def unversioned(client: Client, shares: Sequence[Share]) -> list[str]:

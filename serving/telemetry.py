@@ -12,6 +12,7 @@ from temporalio.client import Interceptor
 from temporalio.runtime import OpenTelemetryConfig, PrometheusConfig, Runtime, TelemetryConfig
 
 from countersign.agent_core.errors import CountersignError
+from countersign.agent_core.extras import how_to_install
 from countersign.serving.settings import WorkerSettings
 from countersign.workflows.metering import DECISION_SECONDS
 from countersign.workflows.trace_headers import TraceHeaderGuard
@@ -90,7 +91,7 @@ class Traces:
             from temporalio.contrib.opentelemetry import TracingInterceptor
         except ImportError as error:
             raise TelemetryError(
-                f"--traces needs OpenTelemetry, which is not installed ({error}): pip install 'countersign[otel]'"
+                f"--traces needs OpenTelemetry, which is not installed ({error}); {how_to_install('otel')}"
             ) from error
         named = Resource.create({"service.name": os.environ.get("OTEL_SERVICE_NAME", "countersign-worker")})
         self._provider = TracerProvider(resource=named.merge(OTELResourceDetector().detect()))

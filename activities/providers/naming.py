@@ -11,6 +11,7 @@ from typing import Any
 
 from countersign.activities.providers.secrets import without_secrets
 from countersign.agent_core.errors import AgentDefinitionError
+from countersign.agent_core.extras import how_to_install
 
 SILENCE_S = 300.0
 """A vendor that sends nothing for so long is given up; Temporal then tries again."""
@@ -127,8 +128,7 @@ def named_model(name: str) -> Any:
         return getattr(module, provider.model_class)(**provider.arguments(), **{provider.model_argument: model_id})
     except ImportError as error:
         raise AgentDefinitionError(
-            f"model {name!r} needs a package that is not installed ({error}); "
-            f"run: pip install 'countersign[{provider.extra}]'"
+            f"model {name!r} needs a package that is not installed ({error}); {how_to_install(provider.extra)}"
         ) from error
     except Exception as error:
         raise AgentDefinitionError(f"model {name!r} can't be made: {type(error).__name__}: {error}") from error

@@ -4,6 +4,7 @@ import json
 import re
 import sys
 from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -56,7 +57,7 @@ def approve(
     chosen = Choice(session, interrupt_id, every, digest)
     connection = Connection(address, namespace, profile)
     if digest is None and not (yes or as_json) and sys.stdin.isatty() and sys.stdout.isatty():
-        chosen.settle(_seen_and_meant(chosen, connection))
+        _let_see(chosen, connection)
 
     def block(question: "Question") -> "JsonObject":
         from countersign.agent_client.answers import verdict_block
@@ -172,14 +173,16 @@ def parsed(value: str) -> Any:
         raise UsageError(f"VALUE is {error}; quote it for the shell, or leave out --json-value to send text") from error
 
 
-def _seen_and_meant(choice: Choice, connection: Connection) -> "list[Question]":
-    """The chosen questions, once the person has seen them and says that they mean them; else leaves with 1."""
-    questions = run(connection, False, choice.questions)
+def _let_see(choice: Choice, connection: Connection) -> None:
+    """Show the chosen questions and keep to them if the person says that they mean them; else leaves with 1."""
+    questions = run(connection, False, partial(_open_or_past, choice))
+    if not questions:
+        return  # there is nothing to see; whether it was answered like this, the session says
     print_questions(choice.session, questions)
-    if not questions or not _meant("\nApprove?" if len(questions) == 1 else f"\nApprove all {len(questions)}?"):
+    if not _meant("\nApprove?" if len(questions) == 1 else f"\nApprove all {len(questions)}?"):
         print("nothing was answered", file=sys.stderr)
         raise SystemExit(FAILED)
-    return questions
+    choice.settle(questions)
 
 
 def _meant(words: str) -> bool:
@@ -198,7 +201,12 @@ def _give(
     """Answer the chosen questions, all or none."""
 
     async def work(client: "AgentClient") -> "tuple[list[Question], AnswerReceipt]":
-        questions = await choice.questions(client)
+        from countersign.agent_core.errors import AnswerRefused
+
+        try:
+            questions = await choice.questions(client)
+        except AnswerRefused as refused:
+            return [], await choice.recorded(client, refused, block)
         return questions, await client.session(choice.session).answer([block(question) for question in questions])
 
     _report(choice.session, word, *run(connection, as_json, work), as_json)

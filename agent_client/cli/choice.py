@@ -1,5 +1,6 @@
 """Which of a session's open questions an answer is for."""
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from countersign.agent_client.cli.running import UsageError
@@ -7,7 +8,9 @@ from countersign.agent_core.visible import DIGEST_DIGITS
 
 if TYPE_CHECKING:
     from countersign.agent_client.client import AgentClient
-    from countersign.agent_core.wire import Question
+    from countersign.agent_core.errors import AnswerRefused
+    from countersign.agent_core.json_values import JsonObject
+    from countersign.agent_core.wire import AnswerReceipt, Question
 
 
 class Choice:
@@ -50,6 +53,15 @@ class Choice:
             listed = "; ".join(f"{question.id} ({question.name})" for question in found)
             raise UsageError(f"{len(found)} questions are open; name one, or give --all: {listed}")
         return [unchanged(self.session, found[0], digest)]
+
+    async def recorded(
+        self, client: "AgentClient", refused: "AnswerRefused", block: "Callable[[Question], JsonObject]"
+    ) -> "AnswerReceipt":
+        """See `session_answers.recorded`: the chosen question is not open, and may have this very answer."""
+        from countersign.agent_client.session_answers import recorded
+
+        session = client.session(self.session)
+        return await recorded(session, refused, self._interrupt_id or "", self._digest or "", block)
 
     def _check(self) -> None:
         if self._every and (self._interrupt_id is not None or self._digest is not None):

@@ -99,6 +99,7 @@ def announce(plan: Plan, served: list[str], sources: "list[Source]", worker_pid:
         "server": f"{plan.connect_to}" + (f" ({kept})" if plan.address is None else ""),
         "UI": ui,
         "queue": plan.task_queue if plan.task_queue != DEFAULT_TASK_QUEUE else None,
+        "worker": f"process {worker_pid}",
         "reloads": f"on changes in {folders}" if plan.reload else "no (--no-reload)",
     }
     lines = [f"  {name:<8} {visible(value)}" for name, value in rows.items() if value]

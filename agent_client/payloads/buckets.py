@@ -25,6 +25,7 @@ from countersign.agent_client.payloads.errors import PayloadSettingsError
 from countersign.agent_client.payloads.guarding import ClaimCheck
 from countersign.agent_client.payloads.settings import Location
 from countersign.agent_client.payloads.threads import in_thread
+from countersign.agent_core.extras import how_to_install
 
 S3_NAME, S3_FIELD = "aws.s3driver", "key"
 GCS_NAME, GCS_FIELD = "gcp.gcsdriver", "object_name"
@@ -41,7 +42,7 @@ def s3_driver(place: Location) -> StorageDriver:
     try:
         import boto3  # noqa: F401  # used when first needed
     except ImportError:
-        raise PayloadSettingsError("S3 needs boto3; run: pip install 'countersign[s3]'") from None
+        raise PayloadSettingsError(f"S3 needs boto3; {how_to_install('s3')}") from None
     return _Prefixed(S3StorageDriver(S3Objects(place.prefix), place.root), S3_FIELD, place.prefix)
 
 
@@ -54,9 +55,7 @@ def gcs_driver(place: Location) -> StorageDriver:
     try:
         import google.cloud.storage  # noqa: F401  # used when first needed
     except ImportError:
-        raise PayloadSettingsError(
-            "Google Cloud Storage needs its client; run: pip install 'countersign[gcs]'"
-        ) from None
+        raise PayloadSettingsError(f"Google Cloud Storage needs its client; {how_to_install('gcs')}") from None
     return _Prefixed(GCSStorageDriver(GCSObjects(place.prefix), place.root), GCS_FIELD, place.prefix)
 
 

@@ -10,6 +10,7 @@ from countersign.agent_client.payloads.errors import DecryptionError, PayloadSet
 from countersign.agent_client.payloads.guarding import AGAIN
 from countersign.agent_client.payloads.keys import KEY_ID, Key, KeyRing
 from countersign.agent_client.payloads.unreadable import unreadable
+from countersign.agent_core.extras import how_to_install
 
 ENCRYPTED = b"binary/encrypted"
 _ID, _CHECK = "encryption-key-id", "encryption-key-check"
@@ -25,7 +26,7 @@ def check_installed() -> None:
     try:
         import cryptography  # noqa: F401  # used below, when needed
     except ImportError:
-        raise PayloadSettingsError("encryption needs a library; run: pip install 'countersign[encryption]'") from None
+        raise PayloadSettingsError(f"encryption needs a library; {how_to_install('encryption')}") from None
 
 
 def encrypted(payload: Payload, key: Key) -> Payload:

@@ -38,7 +38,7 @@ async def look(client: AgentClient, agent: str) -> None:
             try:
                 for question in await session.interrupts():  # in full, from the session; [] once it has ended
                     await answer(session, question)
-            except ClientError as error:  # no worker, or it ended this moment: the others are answered all the same
+            except ClientError as error:  # no worker, no key, or it ended: the others are answered all the same
                 print(f"{session.id}: {error}")
     except ClientError as error:  # the server is away
         print(error)
@@ -51,13 +51,16 @@ async def main(*folders: str) -> None:
         await client.start(agent, f"Delete files older than 5 days in {folder}")
         for agent, folder in zip(AGENTS, folders, strict=True)
     ]
-    results = asyncio.gather(*(session.result() for session in sessions))
+    results = asyncio.gather(*(session.result() for session in sessions), return_exceptions=True)
     while not results.done():
         for agent in AGENTS:
             await look(client, agent)
         await asyncio.sleep(1)
     for session, result in zip(sessions, await results, strict=True):
-        print(f"{session.id}: {result.stop_reason} on {(await session.summary()).task_queue}")
+        if isinstance(result, BaseException):  # it failed, was ended, or can't be read here; the others went on
+            print(f"{session.id}: {result}")
+        else:
+            print(f"{session.id}: {result.stop_reason} on {(await session.summary()).task_queue}")
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ from countersign.agent_client.errors import (
     SessionEndedError,
     SessionExistsError,
     SessionNotFoundError,
+    SessionUnreadableError,
 )
 from countersign.agent_client.events import SessionEvent
 from countersign.agent_client.fleet import FleetView
@@ -19,6 +20,7 @@ from countersign.agent_client.session import SessionHandle
 from countersign.agent_client.settling import Outcome
 from countersign.agent_client.stopping import StopReport
 from countersign.agent_client.waiting_calls import PendingCall, WaitingCall
+from countersign.agent_client.workers import Build
 from countersign.agent_core.errors import AnswerRefused, PayloadTooLargeError
 from countersign.agent_core.limits import Limits
 from countersign.agent_core.messages import Message, Usage
@@ -42,6 +44,7 @@ __all__ = [
     "AnswerReceipt",
     "AnswerRefused",
     "AuditEntry",
+    "Build",
     "ClientError",
     "ConnectionFailedError",
     "ErrorInfo",
@@ -61,6 +64,7 @@ __all__ = [
     "SessionNotFoundError",
     "SessionResult",
     "SessionSummary",
+    "SessionUnreadableError",
     "ShownCall",
     "StopReport",
     "Usage",

@@ -17,6 +17,7 @@ from countersign.agent_client.builds import LostBuild
 from countersign.agent_client.cli import app
 from countersign.agent_client.diagnosis import (
     attributes_check,
+    calls_check,
     deployment_checks,
     lost_check,
     namespace_check,
@@ -177,6 +178,25 @@ def test_a_queue_needs_its_current_build_to_poll(pollers, current, level, words)
     """No other build, no unversioned worker and none that has gone stands in for it."""
     [check] = deployment_checks("default", "q", Polled(pollers, current), NOW)
     assert (check.level, words in check.found) == (level, True), check.found
+
+
+@pytest.mark.parametrize(
+    ("pollers", "current", "pinned_to", "words"),
+    [
+        ([seen("")], None, None, "1 seen polling lately"),
+        ([seen("", 90)], None, None, "no worker polls it"),
+        ([], B1, None, "no worker of build 'b1' polls it"),
+        ([seen("b2"), seen("")], B1, None, "no worker of build 'b1' polls it"),
+        ([seen("b1")], None, None, "none of the builds that poll it is current"),
+        ([seen("b1")], Build("d", "b2"), B1, "1 seen polling lately"),
+        ([seen("b2"), seen("b1", 90)], Build("d", "b2"), B1, "no worker of build 'b1' polls it"),
+    ],
+)
+def test_a_call_that_waits_needs_a_worker_that_would_get_it(pollers, current, pinned_to, words):
+    """No other build, none without a version and none that has gone stands in for it; the command is for that build."""
+    check = calls_check("tools", ["pay"], NOW - timedelta(minutes=1), Polled(pollers, current), pinned_to, NOW)
+    assert (check.level, words in check.found) == ("ok" if "seen" in words else "failure", True), check.found
+    assert ("--build-id b1" in check.advice) == ("'b1'" in words)
 
 
 def test_where_nobody_is_versioned_nothing_is_said_of_deployments():

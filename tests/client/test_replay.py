@@ -16,14 +16,16 @@ from temporalio.api.workflow.v1 import VersioningOverride, WorkflowExecutionInfo
 from temporalio.api.workflowservice.v1 import DescribeWorkflowExecutionResponse
 from tests.support.shop import AFTER, BEFORE, CHANGES, HARMLESS, SHOP, agent
 
+from countersign import Agent
 from countersign.agent_client.errors import ClientError
 from countersign.agent_client.replay_causes import causes
 from countersign.agent_client.replay_findings import Finding, difference, session_findings
 from countersign.agent_client.replay_histories import read_history
 from countersign.agent_client.replaying import pinned_build
 from countersign.agent_client.shell import command
-from countersign.agent_core.deployment import load_agents
+from countersign.agent_core.deployment import AgentDeployment, load_agents
 from countersign.agent_core.session import SessionState
+from countersign.agent_core.wire import Pending, Question, ShownCall
 from countersign.workflows.replayed import Started
 
 ROOT = Path(__file__).parents[2]
@@ -230,6 +232,22 @@ def test_two_questions_of_one_session_are_told_both():
     asked = [f"question 'may-i' (int-1-0-{number:016x}) is about the tool 'pay'" for number in (1, 2)]
     found = causes(("s-1", Finding("tool-missing", "breaks", what)) for what in asked)
     assert [cause.finding.what for cause in found] == asked
+
+
+def test_every_question_of_a_call_is_told_the_open_ones_first():
+    """A call may be asked about by several; an answer that it has already is no reason to keep quiet about the rest."""
+    call = ShownCall(index=0, tool_use_id="t", tool="gone", input={})
+    first, second = (Question(id=f"int-1-0-{n:016x}", name="ok", digest="d", calls=[call], index=0) for n in (1, 2))
+    first.status = "answered"
+    pending = Pending(origin_cycle=1, message={"role": "assistant", "content": []}, questions=[first, second])
+    state = SessionState(session_id="s", agent="payer", pending=pending)
+    deployment = AgentDeployment("payer", "module", Agent, Agent())
+    found = session_findings(state, {"payer": deployment})
+    assert [finding.kind for finding in found] == ["tool-missing"] * 2
+    assert [finding.what.partition(" is about")[0] for finding in found] == [
+        f"question 'ok' ({second.id})",
+        f"question 'ok' ({first.id}, answered)",
+    ]
 
 
 def test_a_cause_that_was_met_once_keeps_its_ids():

@@ -65,6 +65,41 @@ async def test_a_second_answer_is_refused_and_the_same_one_acknowledged(served):
     await session.stop()
 
 
+async def test_a_verdict_sent_again_is_acknowledged(served, temporal_server):
+    """A click that is delivered twice is one decision: as long as it is of the same person and to the same question."""
+    session = await served.start("asker", "delete a b", lifetime="open")
+    first, second = await session.wait_for_questions(SOON)
+    click = {"digest": first.digest, "responder": "ana"}
+    receipts = [await session.approve(first.id, **click) for _ in range(2)]
+    assert [receipt.accepted[0].status for receipt in receipts] == ["accepted", "already_recorded"]
+    assert receipts[1].open == [second.id]
+    await session.deny(second.id)
+    await session.wait_for_questions(SOON)
+    assert (await session.approve(first.id, **click)).accepted[0].status == "already_recorded", "its turn is over"
+    assert (await session.deny(second.id)).accepted[0].status == "already_recorded"
+    said = await command(temporal_server, "approve", session.id, first.id, "--as", "ana")
+    assert said == f"recorded before: really ({first.id})\n"
+    others = ({**click, "responder": "bob"}, {**click, "digest": "0" * 64})
+    for refused in (*(session.approve(first.id, **other) for other in others), session.deny(first.id, **click)):
+        with pytest.raises(AnswerRefused, match="already answered by ana"):
+            await refused
+    await session.close()
+
+
+async def test_a_decision_has_an_id_of_its_own(served):
+    """Whatever is sent under it later gets its first outcome; one that is blank names nothing."""
+    session = await served.start("asker", "delete a b")
+    first, second = await session.wait_for_questions(SOON)
+    receipt = await session.approve(first.id, update_id="click")
+    assert await session.deny(second.id, update_id="click") == receipt
+    assert [question.id for question in await session.interrupts()] == [second.id]
+    for give in (session.approve, session.deny, lambda one, **words: session.answer((one, "y"), **words)):
+        with pytest.raises(ValueError, match="blank"):
+            await give(second.id, update_id=" ")
+    await session.answer((second.id, {"go": True}), update_id="other click")
+    assert message_text((await session.result()).message) == "deleted a; deleted b"
+
+
 async def test_an_answer_to_what_the_person_did_not_see_is_refused(served):
     """The digest binds."""
     session = await served.start("asker", "delete a")

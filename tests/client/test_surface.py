@@ -17,10 +17,11 @@ def test_the_names_of_client_code_are_these():
         """
         AgentClient SessionHandle Limits
         Question ShownCall Answer AnswerReceipt AcceptedAnswer
-        Outcome SessionResult Message Usage ErrorInfo StopReport AuditEntry SessionEvent PendingCall WaitingCall
+        Outcome SessionResult Message Usage ErrorInfo StopReport AuditEntry SessionEvent PendingCall WaitingCall Build
         SessionSummary FleetView
         ClientError AccessDeniedError AgentRunError ConnectionFailedError NoReplyError NoWorkerError
-        SessionEndedError SessionExistsError SessionNotFoundError AnswerRefused PayloadTooLargeError
+        SessionEndedError SessionExistsError SessionNotFoundError SessionUnreadableError
+        AnswerRefused PayloadTooLargeError
         """.split()
     )
 

@@ -391,7 +391,7 @@ async def test_a_decision_touches_nothing():
 def test_without_cedarpy_the_error_names_the_extra(monkeypatch):
     """The package is optional."""
     monkeypatch.setitem(sys.modules, "cedarpy", None)
-    with pytest.raises(AgentDefinitionError, match=r"countersign\[cedar\]"):
+    with pytest.raises(AgentDefinitionError, match=r"clone\[cedar\]"):
         CedarAuthorization(policies=f"{PERMIT} // not parsed before")
 
 

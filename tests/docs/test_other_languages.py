@@ -1,6 +1,8 @@
 """docs/answering.md holds: what it shows are its programs, and each of them gets a real session done."""
 
+import asyncio
 import base64
+import importlib.util
 import json
 import os
 import re
@@ -10,8 +12,9 @@ import sys
 import time
 import urllib.request
 import uuid
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +22,7 @@ from tests.conftest import WorkerProcess
 
 from countersign.agent_client.dev_server import free_port, temporal_binary
 from countersign.agent_core.answers import REFUSAL_CODES
+from countersign.client import SessionUnreadableError
 
 ROOT = Path(__file__).parents[2]
 PROGRAMS = ROOT / "docs" / "other-languages"
@@ -204,6 +208,69 @@ def test_bot_answers_two_agents_on_their_own_queues(server: Server, attic: Path,
     assert "by approve" in run.stdout and "by deny" in run.stdout
     assert f"end_turn on {base}-janitor\n" in run.stdout and f"end_turn on {base}-janitor-batch\n" in run.stdout
     assert not (attic / "old.log").exists() and (kept / "old.txt").exists()
+
+
+class Answered:
+    """A session that asks until it is answered; one that can't be read if `unreadable`."""
+
+    def __init__(self, session_id: str, unreadable: bool) -> None:
+        self.id = self.session_id = session_id
+        self._fault = SessionUnreadableError(session_id, "no key") if unreadable else None
+        self._done = asyncio.Event()
+
+    async def interrupts(self) -> list[SimpleNamespace]:
+        """The one question, without a call that could be allowed."""
+        if self._fault:
+            raise self._fault
+        return [SimpleNamespace(id="q", calls=[], digest="d")]
+
+    async def deny(self, *_: Any, **__: Any) -> SimpleNamespace:
+        """Take it."""
+        self._done.set()
+        return SimpleNamespace(accepted=[SimpleNamespace(name="q", status="accepted")])
+
+    async def result(self) -> SimpleNamespace:
+        """Its end."""
+        if self._fault:
+            raise self._fault
+        await self._done.wait()
+        return SimpleNamespace(stop_reason="end_turn")
+
+    async def summary(self) -> SimpleNamespace:
+        """What the bot prints of it."""
+        return SimpleNamespace(task_queue="q")
+
+
+async def test_bot_goes_on_when_one_session_cannot_be_read(monkeypatch, capsys):
+    """As after a new key, if it was not restarted: it says so and answers the others."""
+    spec = importlib.util.spec_from_file_location("bot", PROGRAMS / "bot.py")
+    bot = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(bot)
+    sessions = {name: Answered(name, name == "janitor") for name in bot.AGENTS}
+
+    class Client:
+        """All sessions wait, whichever agent is asked for."""
+
+        async def start(self, agent: str, *_: Any) -> Answered:
+            return sessions[agent]
+
+        async def waiting(self, agent: str) -> AsyncIterator[Answered]:
+            for session in sessions.values():
+                yield session
+
+        def session(self, session_id: str) -> Answered:
+            return sessions[session_id]
+
+    async def connect() -> Client:
+        return Client()
+
+    monkeypatch.setattr(bot.AgentClient, "connect", connect)
+    await bot.main("a", "b")
+    *_, unread, answered = capsys.readouterr().out.splitlines()
+    assert (unread, answered) == (
+        "janitor: session 'janitor' can't be read here: no key",
+        "janitor-batch: end_turn on q",
+    )
 
 
 @pytest.mark.parametrize(

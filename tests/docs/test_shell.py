@@ -25,8 +25,8 @@ WALKS = ["README.md", "docs/tutorial.md", "docs/upgrading.md"]
 PYTHON = {"python", "python no-run", "python replace"}
 SHELL = {"shell", "shell background", "shell no-run", "shell wait-for-reload"}
 READY = "countersign worker ready"
-OWN_ONLY = 'pkill() { command pkill --parent "$DEV_PID" "$@"; }\n'
-"""Keeps a page's pkill to what this test's `dev` has started: others may follow the page on this machine, too."""
+WORKER = "WORKER"
+"""Where a page has this word, the reader puts the process that `dev` has named."""
 
 _BLOCK = re.compile(r"(?P<before>[^\n]*)\n\n```(?P<mark>[^\n`]*)\n(?P<text>.*?)^```$", re.DOTALL | re.MULTILINE)
 _FILE = re.compile(r"`(\w+\.py)`[^`]*:$")
@@ -80,12 +80,16 @@ class Reader:
             self.first_terminal = subprocess.Popen(
                 ["bash", "-c", command], cwd=self.folder, env=self.environment, stdout=log, stderr=log
             )
-        self.environment["DEV_PID"] = str(self.first_terminal.pid)
         self._until_ready_again()
 
     def _log(self) -> str:
         path = self.folder / "first-terminal.log"
         return path.read_text() if path.exists() else ""
+
+    def _worker(self) -> str:
+        named = re.search(r"^  worker +process (\d+)$", self._log(), re.MULTILINE)
+        assert named, self._log()
+        return named[1]
 
     def _until_ready_again(self) -> None:
         deadline = time.monotonic() + 60
@@ -98,7 +102,7 @@ class Reader:
 
     def _run(self, text: str) -> None:
         done = subprocess.run(
-            ["bash", "-euo", "pipefail", "-c", OWN_ONLY + text],
+            ["bash", "-euo", "pipefail", "-c", text.replace(WORKER, self._worker()) if WORKER in text else text],
             cwd=self.folder,
             env=self.environment,
             capture_output=True,

@@ -21,7 +21,7 @@ def test_every_provider_of_models_is_listed_with_its_extra_and_variables():
     listed = rows("models.md", "## By name", "## By a function")
     assert listed.keys() == PROVIDERS.keys()
     for name, provider in PROVIDERS.items():
-        assert f"countersign[{provider.extra}]" in listed[name]
+        assert f"| `{provider.extra}` |" in listed[name]
         assert all(f"`{variable}`" in listed[name] for variable in (*provider.keys, provider.address) if variable)
 
 

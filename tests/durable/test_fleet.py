@@ -3,15 +3,18 @@
 import asyncio
 import json
 import uuid
+from datetime import timedelta
 
 import pytest
 from temporalio.api.enums.v1 import TaskQueueType
 from temporalio.api.taskqueue.v1 import TaskQueue
 from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
 from tests.durable.test_tool_crashes import until_effects
+from tests.durable.test_upgrades import Deployment
 from tests.durable.test_waiting import questions
 from typer.testing import CliRunner
 
+from countersign.agent_client import diagnosis
 from countersign.agent_client.cli import app
 from countersign.agent_client.first_cycle import trouble_at_start
 from countersign.agent_client.workers import pollers
@@ -51,6 +54,36 @@ async def test_a_call_waits_for_the_workers_of_its_tool_and_runs_there(lab, tool
     assert (await session.result()).message["content"][0]["text"] == "seen paid"
     assert lab.effects() == [f"looked-by-{agents.process.pid}", f"paid-by-{tools.process.pid}"]
     assert await pollers((await lab.client(agents)).temporal, tool_queue, "workflow") == []
+
+
+async def test_a_call_of_a_pinned_cycle_needs_a_tool_worker_of_its_build(lab, client, tool_queue, monkeypatch):
+    """`doctor` fails for it, whoever of another build polls that queue; of its own build, nobody has for long."""
+    rolled = Deployment(lab, client, f"fleet-{uuid.uuid4().hex[:8]}", "")
+    builds = {name: ("--deployment-name", rolled.name, "--build-id", name) for name in ("b1", "b2")}
+    agents = lab.worker("lab.fleet", None, *builds["b1"])
+    gone = lab.worker("lab.fleet", tool_queue, "--tools-only", *builds["b1"])
+    await rolled.make_current("b1")
+    gone.stop()
+    session = await lab.start(agents, "payer", f"{lab.effects_file} 0")
+    lab.worker("lab.fleet", agents.queue, *builds["b2"])
+    other = lab.worker("lab.fleet", tool_queue, "--tools-only", *builds["b2"])
+    async with asyncio.timeout(30):
+        while "(b1), so only calls of that build's own cycles come to it" not in other.said():
+            await asyncio.sleep(0.1)
+        while not await session.waiting_calls():
+            await asyncio.sleep(0.1)
+    await rolled.make_current("b2")
+    monkeypatch.setattr(
+        diagnosis, "POLL_LASTS", timedelta(0)
+    )  # else it takes 75 s until the one that has gone counts so
+    async with asyncio.timeout(30):
+        while "calls that wait" not in (checks := await asyncio.to_thread(doctor, lab, "--task-queue", agents.queue)):
+            await asyncio.sleep(0.1)
+    check = checks["calls that wait"]
+    assert (check["level"], "no worker of build 'b1' polls it" in check["found"]) == ("failure", True)
+    assert f"--task-queue {tool_queue} --agents MODULE {rolled.flag} --build-id b1" in check["advice"]
+    lab.worker("lab.fleet", tool_queue, "--tools-only", *builds["b1"])
+    assert (await session.result()).message["content"][0]["text"] == "seen paid"
 
 
 async def test_a_call_that_nobody_takes_in_time_is_put_to_a_person(lab, tool_queue, monkeypatch):

@@ -77,7 +77,7 @@ def test_a_missing_package_is_said_with_the_extra_that_brings_it(monkeypatch):
     """`pip install` with the right name."""
     monkeypatch.setitem(sys.modules, "strands.models.mistral", None)
     monkeypatch.setenv("MISTRAL_API_KEY", "x")
-    with pytest.raises(AgentDefinitionError, match=r"pip install 'countersign\[mistral\]'"):
+    with pytest.raises(AgentDefinitionError, match=r"pip install '/path/to/the/clone\[mistral\]'"):
         model_from("mistral:large")
 
 

@@ -19,9 +19,8 @@ from temporalio.api.workflowservice.v1 import (
 from temporalio.client import Client
 from tests.durable.test_waiting import BIN, questions
 
-from countersign.agent_client.payloads.errors import DecryptionError
 from countersign.agent_core.errors import AnswerRefused
-from countersign.client import AgentRunError
+from countersign.client import AgentRunError, SessionUnreadableError
 
 SECRET = "zebra-7f3a"
 
@@ -119,7 +118,7 @@ async def test_a_worker_without_the_key_loses_nothing(lab, client, keys, monkeyp
     agents = await lab.client(ignorant)
     session = await agents.start("free", SECRET)
     assert "encrypted with key 'k1'" in await failed_task(client, session.id)
-    with pytest.raises(DecryptionError, match="COUNTERSIGN_ENCRYPTION_KEYS"):
+    with pytest.raises(SessionUnreadableError, match="COUNTERSIGN_ENCRYPTION_KEYS"):
         await ignorant_client.session(session.id).summary()
     ignorant.stop()
     lab.worker(queue=ignorant.queue)

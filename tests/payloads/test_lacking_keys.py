@@ -16,7 +16,7 @@ from tests.payloads.test_durable_encryption import failed_task
 from countersign.agent_client.replay_findings import failed
 from countersign.agent_client.translation import translated
 from countersign.agent_client.worker_faults import LACKING
-from countersign.client import AgentClient, NoWorkerError, SessionHandle
+from countersign.client import AgentClient, NoWorkerError, SessionHandle, SessionUnreadableError
 from countersign.workflows.intake import NotReadAgainError
 
 FAILED_PRECONDITION = RPCStatusCode.FAILED_PRECONDITION
@@ -129,3 +129,26 @@ def test_a_replay_that_fails_otherwise_is_blamed_on_the_code():
     """As a worker's task would be."""
     assert failed("boom", ["RuntimeError"]).kind == "replay-failed"
     assert failed("no blob", ["RuntimeError", "NotHereError"]).kind == "unreadable"
+
+
+async def test_a_client_without_the_new_key_is_told_so_by_an_error_of_clients(lab, tmp_path, monkeypatch):
+    """Step 2 of a new key, and a bot that was not restarted: whatever it asks or sends, it hears of the key."""
+    line = {name: f"{name} {base64.b64encode(os.urandom(32)).decode()}\n" for name in ("k1", "k2")}
+    (tmp_path / "old").write_text(line["k1"])
+    (tmp_path / "both").write_text(line["k2"] + line["k1"])
+    monkeypatch.setenv("COUNTERSIGN_ENCRYPTION_KEYS", str(tmp_path / "both"))
+    worker = lab.worker()
+    prompt = f"effects={lab.effects_file} effect:a"
+    session = await (await lab.client(worker)).start("per-call", prompt)
+    [question] = await session.wait_for_questions()
+    monkeypatch.setenv("COUNTERSIGN_ENCRYPTION_KEYS", str(tmp_path / "old"))
+    bot = await lab.client(worker)
+    left = bot.session(session.id)
+    asked = (left.audit, left.status, left.summary, left.interrupts, left.wait_for_questions, left.outcome)
+    sent = partial(left.answer, (question.id, "y"), digest=question.digest)
+    for ask in (*asked, sent, left.result):
+        with pytest.raises(
+            SessionUnreadableError, match=r"encrypted with key 'k2'.*holds only k1; add that key"
+        ) as raised:
+            await ask()
+        assert "tried again" not in str(raised.value)

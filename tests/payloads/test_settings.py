@@ -87,6 +87,13 @@ def test_a_missing_key_file_is_named(tmp_path):
         data_converter(PayloadSettings(encryption_keys=tmp_path / "no-such"))
 
 
+def test_an_empty_variable_of_the_keys_is_refused_as_such(monkeypatch):
+    """A process whose keys were forgotten does not start without them, and says what is wrong."""
+    monkeypatch.setenv("COUNTERSIGN_ENCRYPTION_KEYS", "")
+    with pytest.raises(PayloadSettingsError, match=r"COUNTERSIGN_ENCRYPTION_KEYS is empty; name the file"):
+        data_converter()
+
+
 @pytest.mark.parametrize("text", [f"2026-11 {GOOD}", GOOD, URL_SAFE, f"/{GOOD}"])
 def test_a_key_in_the_place_of_its_file_is_not_shown(text):
     """Only an absolute path is, for whoever mistyped one."""
