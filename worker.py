@@ -33,7 +33,7 @@ from countersign.serving.fleet_metrics import reporting
 from countersign.serving.health import Health, listening
 from countersign.serving.settings import WorkerSettings, faults
 from countersign.serving.shares import Share, shares_of
-from countersign.serving.stopping import stopped
+from countersign.serving.stopping import stop_workers
 from countersign.serving.telemetry import Traces, runtime_for
 from countersign.workflows.metering import from_zero
 from countersign.workflows.sandbox import roots_of
@@ -84,7 +84,7 @@ async def serve(settings: WorkerSettings, deployments: Mapping[str, AgentDeploym
         await stop.wait()
         health.drain()
         _say(f"stopping; running tools get {settings.graceful_shutdown_s:g} s to finish")
-        late = await stopped(workers, settings.graceful_shutdown_s)
+        late = await stop_workers(workers, settings.graceful_shutdown_s)
         if late is not None:
             what = f"these go on after they were cancelled, and what they did is unknown: {', '.join(late)}"
             _say(f"left, although {what if late else 'the shutdown is not over (is the server away?)'}")

@@ -101,7 +101,7 @@ class AgentClient:
         Args:
             agent: Name that a worker serves.
             prompt: Text or content blocks.
-            session_id: An id that no session had; a readable fresh one if None.
+            session_id: An id that no session has or had; a readable fresh one if None.
             lifetime: "turn" ends with the turn; "open" takes further prompts until it is closed or idle.
             limits: Caps on one invocation: `{"turns", "total_tokens", "output_tokens"}`, each optional.
             invocation_state: JSON that hooks and tools get to see.
@@ -115,7 +115,7 @@ class AgentClient:
             task_queue: Of the workers that serve the agent, if not this client's; may hold `{agent}`.
 
         Raises:
-            SessionExistsError: If the id was ever used.
+            SessionExistsError: If a session has or had the id, as long as the namespace remembers it (its retention).
             PayloadTooLargeError: If prompt and options are too large to send.
             ValueError, TypeError: For what can't be sent as it is.
         """

@@ -1,4 +1,7 @@
-"""Following one session: what happens to it, as a stream of events, from its queries."""
+"""Following one session: what happens to it, as a stream of events, from its queries.
+
+Its worker is asked only when its history has grown: one that waits, for however long, costs its worker nothing.
+"""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -10,7 +13,8 @@ from temporalio.client import Client
 
 from countersign.agent_client.ending import result_of
 from countersign.agent_client.errors import AgentRunError, ConnectionFailedError, NoWorkerError, SessionEndedError
-from countersign.agent_client.reading import FATES, SessionReader
+from countersign.agent_client.fates import FATES
+from countersign.agent_client.reading import SessionReader
 from countersign.agent_client.sending import backoff_s
 from countersign.agent_client.waiting_calls import WaitingCall
 from countersign.agent_core.json_values import JsonObject
@@ -30,7 +34,10 @@ _STATUS = ("status", "since", "turn", "stop_reason", "error")
 _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.1, 0.5
 _AWAY_PAUSE_S = 1.0
 _QUIET_LOOKS = 5
-"""While a session runs, and so many looks after one another show nothing new, its calls are looked at, too."""
+"""After so many looks at a running session that show nothing new, its worker is asked anyway: it may be away.
+
+Its calls are looked at, too.
+"""
 
 _RESULT_PATIENCE = timedelta(seconds=10)
 
@@ -59,15 +66,18 @@ async def followed(temporal: Client, reader: SessionReader, tail: int | None) ->
     """See `SessionHandle.follow`."""
     view, pauses = _View(tail), backoff_s(_FIRST_PAUSE_S, _LONGEST_PAUSE_S)
     away = ended = False
-    calls = _Calls()
+    calls, quiet = _Calls(), 0
     await reader.summary()  # one that never was is an error, not something to wait for
     while True:
         try:
             if ended:
                 events = [await _end(temporal, reader)]
             else:
-                events, ended = await view.changes(reader)
-                events += await calls.waiting(reader, quiet=view.runs and not events)
+                due = quiet >= _QUIET_LOOKS
+                events, ended = await view.changes(reader, anyway=due)
+                if due and view.runs and not events:
+                    events = await calls.waiting(reader)
+                quiet = 0 if due or events or not view.runs else quiet + 1
         except (NoWorkerError, ConnectionFailedError) as error:
             if (end := await _ended_unasked(temporal, reader)) is not None:
                 yield end
@@ -100,6 +110,7 @@ class _View:
 
     def __init__(self, tail: int | None) -> None:
         self._tail = tail
+        self._position: tuple[str, int] | None = None
         self._seen: JsonObject | None = None
         self._messages = 0
         self._questions: set[tuple[str, str]] = set()
@@ -110,12 +121,21 @@ class _View:
         """True if it ran when it was looked at last."""
         return self._seen is not None and self._seen["status"] == "running"
 
-    async def changes(self, reader: SessionReader) -> tuple[list[SessionEvent], bool]:
-        """What has happened since the last time, and whether the session has ended."""
+    async def changes(self, reader: SessionReader, *, anyway: bool) -> tuple[list[SessionEvent], bool]:
+        """What has happened since the last time, and whether the session has ended.
+
+        Args:
+            reader: The session.
+            anyway: True to ask its worker even if its history is what it was.
+        """
+        position = await reader.position()  # before the queries: what comes in between is asked for the next time
+        if position == self._position and not anyway:
+            return [], False
         status = await reader.status()
         seen = {name: status[name] for name in _CHANGES_WITH}
         ended = status["ended"] is not None
         if seen == self._seen:
+            self._position = position
             return [], ended
         first = self._messages
         if self._seen is None and self._tail is not None:
@@ -128,7 +148,7 @@ class _View:
         events = [*self._audited(audit), *_spoken(messages), *self._asked(questions)]
         if not ended and (self._seen is None or any(self._seen[name] != seen[name] for name in _STATUS[:3])):
             events.append(SessionEvent("status", {name: status[name] for name in _STATUS}))
-        self._seen, self._messages = seen, following
+        self._position, self._seen, self._messages = position, seen, following
         self._questions = {_face(question) for question in questions}
         self._last_line = audit[-1] if audit else None
         return events, ended
@@ -150,13 +170,9 @@ class _Calls:
 
     def __init__(self) -> None:
         self._told: list[WaitingCall] = []
-        self._quiet = 0
 
-    async def waiting(self, reader: SessionReader, *, quiet: bool) -> list[SessionEvent]:
-        """Those that wait and were not told yet; looked for now and then, and only while nothing else happens."""
-        self._quiet = self._quiet + 1 if quiet else 0
-        if not self._quiet or self._quiet % _QUIET_LOOKS:
-            return []
+    async def waiting(self, reader: SessionReader) -> list[SessionEvent]:
+        """Those that wait and were not told yet."""
         found = await reader.waiting_calls()
         fresh = [call for call in found if call not in self._told]
         self._told = found

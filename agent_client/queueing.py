@@ -8,7 +8,7 @@ from countersign.agent_client.shell import command
 from countersign.agent_core.errors import AnswerRefused
 
 
-async def queued(reader: SessionReader, send: Callable[[], Awaitable[None]]) -> str | None:
+async def send_prompt(reader: SessionReader, send: Callable[[], Awaitable[None]]) -> str | None:
     """Send a prompt, unless the session would refuse it.
 
     Args:

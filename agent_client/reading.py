@@ -4,7 +4,7 @@ import asyncio
 import base64
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any, Literal, NamedTuple
+from typing import Any
 
 from temporalio.api.common.v1 import Payload
 from temporalio.client import Client, WorkflowQueryRejectedError
@@ -12,6 +12,7 @@ from temporalio.common import QueryRejectCondition
 from temporalio.exceptions import TemporalError
 
 from countersign.agent_client.errors import ClientError, SessionEndedError
+from countersign.agent_client.fates import FATES, refusal_after
 from countersign.agent_client.listing import SessionSummary, summary_of
 from countersign.agent_client.sending import uncancelled
 from countersign.agent_client.shell import command
@@ -21,6 +22,7 @@ from countersign.agent_client.workers import no_answer, no_worker, nobody_polls
 from countersign.agent_core.errors import AnswerRefused
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.messages import Message
+from countersign.agent_core.visible import DIGEST_DIGITS
 from countersign.agent_core.wire import (
     AUDIT_QUERY,
     INTERRUPTS_QUERY,
@@ -38,31 +40,6 @@ _UNANSWERED_S, _UNTAKEN_S = 1.5, 4.0
 The second one is no proof: a worker that knows the session takes its queries from a queue of its own, and may
 be busy.
 """
-
-SHORTEST_DIGEST = 16
-"""Digits of a digest that name what was seen: fewer could be met by another input that somebody crafted."""
-
-
-class Fate(NamedTuple):
-    """What became of a question.
-
-    Attributes:
-        kind: The word for it.
-        code: Of the refusal that a later answer gets.
-        words: Of that refusal.
-    """
-
-    kind: Literal["answered", "expired", "withdrawn"]
-    code: str
-    words: str
-
-
-FATES = {
-    "answered": Fate("answered", "already_answered", "was already answered by {who} at {at}"),
-    "expired": Fate("expired", "expired", "expired at {at}; it can't be answered any more"),
-    "question_withdrawn": Fate("withdrawn", "withdrawn", "was withdrawn at {at}; it is not asked any more"),
-}
-"""What becomes of a question, by the audit trail's event."""
 
 
 class SessionReader:
@@ -83,6 +60,14 @@ class SessionReader:
     async def summary(self) -> SessionSummary:
         """What the server knows of the session, with no worker: status, and short cards of its questions."""
         return await summary_of(await described(self._temporal, self.id))
+
+    async def position(self) -> tuple[str, int]:
+        """How far it has come, with no worker: its run, and the events of that run's history.
+
+        While it stays, so does everything that the queries say.
+        """
+        seen = await described(self._temporal, self.id)
+        return seen.run_id, seen.history_length
 
     async def waiting_calls(self) -> list[WaitingCall]:
         """Tool calls that no worker of their tool's own queue has taken yet; needs no worker."""
@@ -117,7 +102,7 @@ class SessionReader:
                 return unchanged(self.id, question, digest)
         for entry in reversed(await self.audit()):
             if entry.detail.get("question") == interrupt_id and entry.event in FATES:
-                raise _refusal(interrupt_id, entry)
+                raise refusal_after(interrupt_id, entry)
         raise AnswerRefused(
             "unknown_interrupt",
             f"session {self.id!r} has no open question {interrupt_id!r}; see: {command('show', self.id)}",
@@ -249,12 +234,6 @@ def unchanged(session_id: str, question: Question, digest: str) -> Question:
         return question
     raise AnswerRefused(
         "outdated",
-        f"question {question.id} is not the one you saw (its digest is {question.digest[:16]}); "
+        f"question {question.id} is not the one you saw (its digest is {question.digest[:DIGEST_DIGITS]}); "
         f"look again: {command('interrupts', session_id)}",
     )
-
-
-def _refusal(interrupt_id: str, entry: AuditEntry) -> AnswerRefused:
-    _, code, words = FATES[entry.event]
-    responder = (entry.detail.get("answer") or {}).get("responder") or {}
-    return AnswerRefused(code, f"{interrupt_id} {words.format(who=responder.get('id') or 'somebody', at=entry.at)}")

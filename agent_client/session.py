@@ -14,7 +14,7 @@ from countersign.agent_client.sending import moved_without_reply, uncancelled
 from countersign.agent_client.session_answers import SessionAnswers
 from countersign.agent_client.settling import Outcome, next_outcome, settled
 from countersign.agent_client.starting import checked, checked_prompt
-from countersign.agent_client.stopping import StopReport, stopped
+from countersign.agent_client.stopping import StopReport, stop_session
 from countersign.agent_client.translation import described, translated
 from countersign.agent_core.wire import (
     CLOSE_UPDATE,
@@ -116,7 +116,7 @@ class SessionHandle(SessionAnswers):
         Raises:
             NoWorkerError: No worker runs; the stop is sent and takes effect when one does.
         """
-        return await stopped(self, self.stop, self.close if close else None)
+        return await stop_session(self, self.stop, self.close if close else None)
 
     async def terminate(self, reason: str) -> None:
         """End the session at once, as the last resort: nothing is withdrawn in order, running tools are abandoned.
@@ -136,7 +136,8 @@ class SessionHandle(SessionAnswers):
     def follow(self, tail: int | None = None) -> AsyncIterator[SessionEvent]:
         """Everything that happens from now on, until the session has ended.
 
-        A worker or a server that is away is waited for, however long; an event says so, once.
+        A worker or a server that is away is waited for, however long; an event says so, once. While the session waits
+        or stands idle, a worker is missed only when something happens: it is not asked before.
 
         Args:
             tail: Messages of the conversation so far to begin with; None for all.

@@ -9,12 +9,13 @@ from temporalio.client import Client
 from temporalio.exceptions import TemporalError
 
 from countersign.agent_client.answers import OneAnswer, Responder, answer_blocks, request_id, verdict_block
-from countersign.agent_client.reading import SHORTEST_DIGEST, SessionReader
+from countersign.agent_client.reading import SessionReader
 from countersign.agent_client.sending import DEFAULT_PATIENCE, Update, deliver, uncancelled
 from countersign.agent_client.starting import checked
 from countersign.agent_client.translation import translated
 from countersign.agent_core.errors import AnswerRefused
 from countersign.agent_core.json_values import JsonValue
+from countersign.agent_core.visible import DIGEST_DIGITS
 from countersign.agent_core.wire import ANSWER_UPDATE, RESPOND_SIGNAL, AnswerReceipt
 
 EARLY_S = 0.5
@@ -91,8 +92,8 @@ class SessionAnswers(SessionReader):
     async def _verdict(
         self, verdict: str, interrupt_id: str, digest: str | None, responder: Responder | None, comment: str | None
     ) -> AnswerReceipt:
-        if digest is not None and len(digest) < SHORTEST_DIGEST:
-            raise ValueError(f"digest {digest!r}: give {SHORTEST_DIGEST} or more digits of it, as the question has it")
+        if digest is not None and len(digest) < DIGEST_DIGITS:
+            raise ValueError(f"digest {digest!r}: give {DIGEST_DIGITS} or more digits of it, as the question has it")
         question = await self.question(interrupt_id, digest or "")
         return await self.answer(verdict_block(question, verdict, responder, comment))
 

@@ -25,7 +25,8 @@ async def settled(
     Args:
         reader: The session.
         at: Statuses that count as that; its end does, in any case.
-        patient: Whether to wait for a worker that is away.
+        patient: Whether to wait for a worker that is away. With patience, it is asked only when the session's history
+            has grown.
 
     Returns:
         Its status, and the questions that it waits with. Of a session that ended and has no worker, only
@@ -34,15 +35,18 @@ async def settled(
     Raises:
         NoWorkerError: Without patience.
     """
-    pauses = backoff_s(0.05, 2.0 if patient else 1.0)
+    pauses, looked_at = backoff_s(0.05, 2.0 if patient else 1.0), None
     while True:
         try:
-            status = await reader.status()
-            waits = status["status"] == "waiting" and "waiting" in at
-            if waits and (questions := await reader.interrupts()):  # none: they were answered just now
-                return status, questions
-            if status["ended"] is not None or (status["status"] in at and not waits):
-                return status, []
+            position = await reader.position()
+            if position != looked_at or not patient:
+                status = await reader.status()
+                waits = status["status"] == "waiting" and "waiting" in at
+                if waits and (questions := await reader.interrupts()):  # none: they were answered just now
+                    return status, questions
+                if status["ended"] is not None or (status["status"] in at and not waits):
+                    return status, []
+                looked_at = position
         except NoWorkerError:
             if not patient:
                 raise

@@ -8,17 +8,14 @@ from pydantic import ValidationError
 
 from countersign.agent_core.errors import PayloadTooLargeError
 from countersign.agent_core.json_values import JsonObject, JsonValue, check_json, json_size
-from countersign.agent_core.limits import Limits
-from countersign.agent_core.wire import MAX_VALUE_BYTES, PROTOCOL, PromptContent, SessionOptions
+from countersign.agent_core.limits import Limits, check_limit_names
+from countersign.agent_core.wire import MAX_PROMPT_BYTES, MAX_VALUE_BYTES, PROTOCOL, PromptContent, SessionOptions
 
 Lifetime = Literal["turn", "open"]
 Resume = Literal["each", "all"]
 
 MEMO_AGENT = "countersign_agent"
 """Memo entry with the agent's name: a list can tell it where the search attributes are not registered."""
-
-MAX_PROMPT_BYTES = MAX_VALUE_BYTES // 3
-"""As in `agent_core.answers.check_prompt`, which refuses what is larger."""
 
 _MAX_ID_CHARS = 200
 
@@ -85,11 +82,11 @@ def session_options(
         **durations: `handover_after`, `idle_timeout`, `deadline`, `approval_ttl`, `cycle_overrun`.
 
     Raises:
+        TypeError: For a limit that there is not.
         ValueError: For a value out of range.
     """
     given: dict[str, Any] = {"lifetime": lifetime, "resume": resume}
-    if unknown := sorted(set(limits or {}) - set(Limits.__annotations__)):  # a typo would be no limit at all
-        raise ValueError(f"no limit is called {', '.join(unknown)}; there are: {', '.join(Limits.__annotations__)}")
+    check_limit_names(limits or {})
     if caps := {name: cap for name, cap in (limits or {}).items() if cap is not None}:
         given["limits"] = caps
     if invocation_state is not None:

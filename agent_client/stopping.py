@@ -52,7 +52,7 @@ def _had_ended(summary: SessionSummary) -> StopReport:
     return StopReport("ended", summary.status, ENDED_STATUSES[summary.status].name.lower(), None)
 
 
-async def stopped(
+async def stop_session(
     reader: SessionReader,
     stop: Send,
     close: Send | None,
@@ -120,7 +120,7 @@ async def _tell(
         tell(elsewhere)
 
 
-async def terminated(reader: SessionReader, terminate: Send) -> StopReport:
+async def terminate_session(reader: SessionReader, terminate: Send) -> StopReport:
     """End a session at once, unless it has ended; what it asked and ran is told from what the server knows of it.
 
     Args:

@@ -9,7 +9,7 @@ from typing import Any
 
 from countersign.agent_core.errors import AnswerRefused
 from countersign.agent_core.json_values import JsonObject, canonical_json, check_json, json_size
-from countersign.agent_core.wire import MAX_VALUE_BYTES
+from countersign.agent_core.wire import MAX_PROMPT_BYTES
 
 REFUSAL_CODES: Mapping[str, str] = {
     "malformed": "not an interruptResponse block or a list of them",
@@ -165,10 +165,8 @@ def check_prompt(content: Any) -> list[JsonObject]:
     except TypeError as error:
         raise AnswerRefused("not_json", str(error)) from error
     size = json_size(content)
-    if size > MAX_VALUE_BYTES // 3:
-        raise AnswerRefused(
-            "too_large", f"the prompt is {size:,} bytes; at most {MAX_VALUE_BYTES // 3:,} bytes are taken"
-        )
+    if size > MAX_PROMPT_BYTES:
+        raise AnswerRefused("too_large", f"the prompt is {size:,} bytes; at most {MAX_PROMPT_BYTES:,} bytes are taken")
     return content
 
 

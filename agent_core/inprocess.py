@@ -23,7 +23,7 @@ from countersign.agent_core.errors import ConcurrencyException, EventLoopExcepti
 from countersign.agent_core.inprocess_effects import InProcessEffects
 from countersign.agent_core.interrupts import as_interrupt
 from countersign.agent_core.json_values import JsonObject, check_json
-from countersign.agent_core.limits import Limits
+from countersign.agent_core.limits import Limits, check_limit_names
 from countersign.agent_core.messages import ToolResult, ToolUse
 from countersign.agent_core.model_making import make_model
 from countersign.agent_core.models import Model
@@ -217,15 +217,13 @@ def _blocking(call: Callable[[], Coroutine[Any, Any, T]]) -> T:
 
 
 def _checked_limits(given: Limits) -> WireLimits:
-    """Limits as they are used; a typo would be no limit at all.
+    """Limits as they are used.
 
     Raises:
         TypeError: For an unknown limit, and for one that is no positive whole number.
     """
-    known = list(WireLimits.model_fields)
+    check_limit_names(given)
     for name, value in given.items():
-        if name not in known:
-            raise TypeError(f"there is no limit {name!r}; the limits are {', '.join(known)}")
         if value is not None and (isinstance(value, bool) or not isinstance(value, int) or value < 1):
             raise TypeError(f"limits[{name!r}] must be a positive whole number, not {value!r}")
     return WireLimits.model_validate(given)

@@ -1,5 +1,6 @@
 """Caps on one invocation, as callers write them; `wire.Limits` is how they are kept."""
 
+from collections.abc import Iterable
 from typing import TypedDict
 
 
@@ -15,3 +16,15 @@ class Limits(TypedDict, total=False):
     turns: int | None
     total_tokens: int | None
     output_tokens: int | None
+
+
+def check_limit_names(given: Iterable[str]) -> None:
+    """Check that limits are called what limits are called: a misspelt one would be no limit at all.
+
+    Raises:
+        TypeError: For the first one that is not, as in Strands.
+    """
+    known = Limits.__annotations__
+    for name in given:
+        if name not in known:
+            raise TypeError(f"there is no limit {name!r:.100}; the limits are {', '.join(known)}")

@@ -40,7 +40,7 @@ class AgentResult:
             "limit_output_tokens", or what else the model gave as its reason.
         message: The last message of the model.
         metrics: What the invocation has used.
-        state: The invocation's `request_state`.
+        state: The invocation's `request_state`. A durable session's result has `agent.state` there, and this nowhere.
         interrupts: The open questions, if the loop stopped for them.
         structured_output: The object that the turn has led to, of the class that was asked for. The stop reason is
             then "tool_use", as in Strands, unless the model wrote it as text, or a hook ended the turn.

@@ -1,9 +1,12 @@
 """Questions about a call of which nobody knows whether it ran: what may be said of it, and what answers do. Pure."""
 
 from collections.abc import Mapping
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 from countersign.agent_core.plain_answers import refuses
+
+if TYPE_CHECKING:
+    from countersign.agent_core.wire import Question
 
 Known: TypeAlias = Literal["may have run", "has not run"]
 
@@ -45,6 +48,11 @@ def outcome_choice(response: Any) -> Literal["retry", "skip", "result"] | None:
     if isinstance(response, str) and response.strip().lower() in ("retry", "skip"):
         return "retry" if response.strip().lower() == "retry" else "skip"
     return "skip" if refuses(response) else None
+
+
+def known_of_question(question: "Question") -> Known | None:
+    """What is known of the call that a question is about; None if the question is no `unknown-outcome`."""
+    return known_of_call({"name": question.name, "answers": question.answers, "reason": question.reason})
 
 
 def known_of_call(question: Mapping[str, Any]) -> Known | None:

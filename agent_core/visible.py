@@ -7,6 +7,9 @@ or a page, or make one text look like another.
 import json
 import unicodedata
 
+DIGEST_DIGITS = 16
+"""Digits of a digest that are shown and, sent back, name what was seen: a crafted input could meet fewer."""
+
 _HIDDEN_CATEGORIES = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 _BLANK_LETTERS = frozenset("\u115f\u1160\u3164\uffa0\u2800\u034f\u17b4\u17b5\U00016fe4\U0001d159")
 """Letters and marks that show as nothing, whatever their category says."""

@@ -52,6 +52,9 @@ WORKER_READY = "countersign worker ready: agents "
 MAX_VALUE_BYTES = 1_500_000
 """The largest single value that is sent (Temporal refuses 2 MB)."""
 
+MAX_PROMPT_BYTES = MAX_VALUE_BYTES // 3
+"""The largest prompt that is taken, so that it travels on with what comes of it."""
+
 MAX_ARGUMENTS_BYTES = 1_900_000
 """The most that the arguments of one child, activity or run may weigh together: the 2 MB count for all of them."""
 
@@ -267,6 +270,37 @@ class ErrorInfo(Wire):
     type: str
     message: str
     origin: str = ""
+
+
+AUDIT_EVENTS = (
+    "prompt_queued",
+    "question_asked",
+    "answered",
+    "answer_unused",
+    "refused",
+    "expired",
+    "question_withdrawn",
+    "approval_void",
+    "input_edited",
+    "edit_refused",
+    "input_final",
+    "batch_cancelled",
+    "call_refused",
+    "call_expired",
+    "tool_started",
+    "tool_ended",
+    "result_recovered",
+    "unknown_outcome_resolved",
+    "direct_call",
+    "conversation_reduced",
+    "conversation_restored",
+    "cycle_failed",
+    "stop",
+    "close",
+    "turn_failed",
+    "turn_ended",
+)
+"""What a line of the audit trail may be about; later versions may have more."""
 
 
 class AuditEntry(Wire):

@@ -21,7 +21,11 @@ IMPORTS = {
     "countersign --help": "import sys; sys.argv = ['countersign', '--help']; "
     "from countersign.agent_client.cli import main; main()",
 }
-TIMED = "import subprocess, sys, time; b = time.perf_counter(); subprocess.run([sys.executable, '-c', sys.argv[1]], check=True, stdout=subprocess.DEVNULL); print((time.perf_counter() - b) * 1000)"  # noqa: E501
+TIMED = (
+    "import subprocess, sys, time; b = time.perf_counter(); "
+    "subprocess.run([sys.executable, '-c', sys.argv[1]], check=True, stdout=subprocess.DEVNULL); "
+    "print((time.perf_counter() - b) * 1000)"
+)
 
 
 def main() -> None:

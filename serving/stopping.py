@@ -9,7 +9,7 @@ LATE_S = 5.0
 """After the grace period, in seconds: for what was cancelled then to end, and for the server to hear of it."""
 
 
-async def stopped(workers: Sequence[Worker], grace_s: float) -> list[str] | None:
+async def stop_workers(workers: Sequence[Worker], grace_s: float) -> list[str] | None:
     """Shut workers down side by side: they share the grace period.
 
     Args:

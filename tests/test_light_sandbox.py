@@ -44,7 +44,7 @@ class Noting(PayloadCodec, WithSerializationContext):
 
     def with_context(self, context: SerializationContext) -> "Noting":
         """See `WithSerializationContext`."""
-        shown = dataclasses.replace(context, workflow_id="id")  # type: ignore[type-var]
+        shown = dataclasses.replace(context, workflow_id="id")  # type: ignore[type-var]  # all contexts are dataclasses
         return Noting(self.seen, str(shown))
 
     async def encode(self, payloads: Sequence[Payload]) -> list[Payload]:

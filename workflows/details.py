@@ -13,8 +13,8 @@ from countersign.agent_core.cycle.managing import CONVERSATION_REDUCED, CONVERSA
 from countersign.agent_core.json_values import canonical_json
 from countersign.agent_core.messages import Message
 from countersign.agent_core.session import Session, views
-from countersign.agent_core.unknown_outcomes import ANSWER_WORDS, CALL_WORDS, RECORDED, Known, known_of_call
-from countersign.agent_core.visible import visible
+from countersign.agent_core.unknown_outcomes import ANSWER_WORDS, CALL_WORDS, RECORDED, known_of_question
+from countersign.agent_core.visible import DIGEST_DIGITS, visible
 from countersign.agent_core.wire import CycleInput, CycleOutcome, Question
 from countersign.workflows.markdown import code, code_block, plain, pretty
 
@@ -30,8 +30,6 @@ NAME_CHARS = 100
 SHOWN_REFUSALS = 3
 SHOWN_ANSWERS = 4
 ANSWER_CHARS = 40
-DIGEST_DIGITS = 16
-"""Digits of a digest in a command; enough to name it."""
 
 CYCLE_DETAILS = (
     "The agent's cycles: model calls, hooks and tools. Questions wait in the session, the parent workflow; "
@@ -83,7 +81,7 @@ def _body(question: Question, most_chars: int, most_calls: int) -> tuple[list[st
     """What will run and why, and whether that is all of it."""
     lines: list[str] = []
     complete = len(question.calls) <= most_calls
-    does = CALL_WORDS[_known(question)].capitalize()
+    does = CALL_WORDS[known_of_question(question)].capitalize()
     for call in question.calls[:most_calls]:
         block, whole = _block(call.input, most_chars)
         complete = complete and whole
@@ -103,7 +101,7 @@ def _ways_to_answer(session_id: str, question: Question, namespace: str, complet
         all_of_it = _command(namespace, "interrupts", session_id)
         return ["**There is more than fits here.** Read all of it in a shell before you answer:", "", f"- {all_of_it}"]
     bound = ["--digest", question.digest[:DIGEST_DIGITS]]
-    if (known := _known(question)) is not None:
+    if (known := known_of_question(question)) is not None:
         respond = [namespace, "respond", session_id, question.id]
         sent = {"retry": ["retry"], "skip": ["skip"], "record a result": [RECORDED, "--json-value"]}
         ways = [(words, _command(*respond, *sent[name], *bound)) for name, words in ANSWER_WORDS[known].items()]
@@ -115,10 +113,6 @@ def _ways_to_answer(session_id: str, question: Question, namespace: str, complet
         shown = values[:SHOWN_ANSWERS] or ["VALUE"]
         commands = [_command(namespace, "respond", session_id, question.id, value, *bound) for value in shown]
     return ["Answer in a shell:", "", *(f"- {command}" for command in commands)]
-
-
-def _known(question: Question) -> Known | None:
-    return known_of_call({"name": question.name, "answers": question.answers, "reason": question.reason})
 
 
 def _status_lines(session: Session) -> list[str]:

@@ -118,6 +118,7 @@ class AgentSession:
             await workflow.wait_condition(self._learning.done, timeout=LEARNING_ENDS if bounded else None)
         except TimeoutError:
             self._learning.cancel()
+            await workflow.wait_condition(self._learning.done)  # nothing may be shown behind a run's last command
 
     async def _live(self) -> None:
         progressed = False
@@ -188,6 +189,8 @@ class AgentSession:
     async def _continue_as_new(self) -> None:
         """Start a new run with everything that this one holds; waiting invokes are told to ask there."""
         await self._learned()
+        if not self._should_continue_as_new():  # with what came meanwhile it may be too large to be handed on
+            return
         self._updates.move()
         await workflow.wait_condition(workflow.all_handlers_finished)
         self._publisher.metering.measure()

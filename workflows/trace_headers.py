@@ -62,4 +62,9 @@ def _is_carrier(payload: Payload) -> bool:
         carrier = json.loads(payload.data)
     except (ValueError, RecursionError):
         return False
-    return isinstance(carrier, dict) and all(isinstance(value, str) for value in carrier.values())
+    return isinstance(carrier, dict) and all(map(_is_carried, carrier.values()))
+
+
+def _is_carried(value: Any) -> bool:
+    texts = value if isinstance(value, list) else [value]
+    return all(isinstance(text, str) for text in texts)

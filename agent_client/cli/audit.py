@@ -4,10 +4,9 @@ import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from countersign.agent_client.cli.cards import DIGEST_SHOWN
 from countersign.agent_client.cli.terminal import rows, shortened, styled
 from countersign.agent_client.moments import parsed_moment
-from countersign.agent_core.visible import visible
+from countersign.agent_core.visible import DIGEST_DIGITS, visible
 
 if TYPE_CHECKING:
     from countersign.agent_core.wire import AuditEntry
@@ -97,7 +96,7 @@ def _other(event: str, detail: Detail) -> str:
 
 def _short(name: str, value: Any) -> str:
     if name == "digest" and isinstance(value, str):
-        return value[:DIGEST_SHOWN]
+        return value[:DIGEST_DIGITS]
     return value if isinstance(value, str) else _value(value)
 
 

@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Any
 from countersign.agent_client.cli.terminal import shortened, styled, visible_json, visible_lines
 from countersign.agent_client.moments import moment
 from countersign.agent_client.shell import command
-from countersign.agent_core.unknown_outcomes import ANSWER_WORDS, CALL_WORDS, RECORDED, Known, known_of_call
-from countersign.agent_core.visible import visible
+from countersign.agent_core.unknown_outcomes import (
+    ANSWER_WORDS,
+    CALL_WORDS,
+    RECORDED,
+    Known,
+    known_of_call,
+    known_of_question,
+)
+from countersign.agent_core.visible import DIGEST_DIGITS, visible
 
 if TYPE_CHECKING:
     from countersign.agent_core.wire import AnswerReceipt, Question
-
-DIGEST_SHOWN = 16
-"""Hex digits of a digest that are shown and, pasted back, are enough to name it."""
 
 
 def question_card(session_id: str, question: "Question", now: datetime, *, width: int | None = None) -> str:
@@ -30,7 +34,7 @@ def question_card(session_id: str, question: "Question", now: datetime, *, width
     lines = [f"{styled(visible(question.name), 'waiting')}  ({visible(question.id)})", *_body(question, styled, width)]
     lines.append(f"  asked    {moment(question.asked_at, now)}")
     lines.append(f"  deadline {moment(question.deadline, now) if question.deadline else 'none'}")
-    lines.append(f"  digest   {styled(visible(question.digest[:DIGEST_SHOWN]), 'dim')}")
+    lines.append(f"  digest   {styled(visible(question.digest[:DIGEST_DIGITS]), 'dim')}")
     if question.votes:
         lines.append(f"  votes    {len(question.votes)}")
     return "\n".join([*lines, *_ways_to_answer(session_id, question)])
@@ -47,7 +51,7 @@ def inline_card(question: "Question", now: datetime, width: int) -> str:
 def _body(question: "Question", style: Callable[[str, str], str], width: int | None) -> list[str]:
     """What a person signs: each call with its input, in full, and the reason."""
     lines = [] if question.calls else ["  about no single call"]
-    does = CALL_WORDS[_known(question)]
+    does = CALL_WORDS[known_of_question(question)]
     for call in question.calls:
         lines += [f"  {does} {style(visible(call.tool), 'bold')} with", visible_json(call.input, "    ", width)]
     reason = question.reason
@@ -59,14 +63,10 @@ def _body(question: "Question", style: Callable[[str, str], str], width: int | N
     return lines
 
 
-def _known(question: "Question") -> Known | None:
-    return known_of_call({"name": question.name, "answers": question.answers, "reason": question.reason})
-
-
 def _ways_to_answer(session_id: str, question: "Question") -> list[str]:
     """A command for each answer that the question offers, bound to what is shown here."""
-    bound = ["--digest", question.digest[:DIGEST_SHOWN]]
-    if (known := _known(question)) is not None:
+    bound = ["--digest", question.digest[:DIGEST_DIGITS]]
+    if (known := known_of_question(question)) is not None:
         return _ways_out(known, session_id, question, bound)
     lines = ["  answer with"] if {"approve", "deny"} & question.answers.keys() else []
     for verdict in ("approve", "deny"):

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from countersign.agent_client.answers import parsed_value
 from countersign.agent_client.cli.terminal import shortened
-from countersign.agent_core.unknown_outcomes import ANSWER_WORDS, RECORDED, known_of_call
+from countersign.agent_core.unknown_outcomes import ANSWER_WORDS, RECORDED, known_of_question
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
@@ -21,7 +21,7 @@ _WORDS = {"y": "approve", "yes": "approve", "n": "deny", "no": "deny", "t": "tru
 
 def offer(question: "Question") -> str:
     """What can be typed for a question, in one line."""
-    about = known_of_call({"name": question.name, "answers": question.answers, "reason": question.reason})
+    about = known_of_question(question)
     if about is not None:  # no other words are taken
         typed = {"record a result": f"/json {RECORDED}"}
         ways = [f"{typed.get(name, name)} ({words})" for name, words in ANSWER_WORDS[about].items()]

@@ -2,15 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from countersign.agent_client.cli.cards import DIGEST_SHOWN
 from countersign.agent_client.cli.running import UsageError
+from countersign.agent_core.visible import DIGEST_DIGITS
 
 if TYPE_CHECKING:
     from countersign.agent_client.client import AgentClient
     from countersign.agent_core.wire import Question
-
-_SHORTEST_DIGEST = DIGEST_SHOWN
-"""A shorter one could be met by another input that somebody crafted."""
 
 
 class Choice:
@@ -57,5 +54,5 @@ class Choice:
     def _check(self) -> None:
         if self._every and (self._interrupt_id is not None or self._digest is not None):
             raise UsageError("--all goes with neither INTERRUPT_ID nor --digest; leave one out")
-        if self._digest is not None and len(self._digest) < _SHORTEST_DIGEST:
-            raise UsageError(f"--digest needs {_SHORTEST_DIGEST} or more digits, as the question's card shows them")
+        if self._digest is not None and len(self._digest) < DIGEST_DIGITS:
+            raise UsageError(f"--digest needs {DIGEST_DIGITS} or more digits, as the question's card shows them")

@@ -15,7 +15,7 @@ from countersign.agent_client.client import AgentClient
 from countersign.agent_client.errors import ConnectionFailedError, SessionEndedError
 from countersign.agent_client.events import SessionEvent
 from countersign.agent_client.listing import ENDED_STATUSES
-from countersign.agent_client.queueing import queued
+from countersign.agent_client.queueing import send_prompt
 from countersign.agent_client.shell import command
 from countersign.agent_client.starting import checked_prompt, new_session_id
 from countersign.agent_core.errors import AnswerRefused, PayloadTooLargeError
@@ -110,7 +110,7 @@ class Conversation:
         """
         session = self._link.session
         try:
-            warning = await self._link.busy("sending …", queued(session, lambda: session.prompt(text)))
+            warning = await self._link.busy("sending …", send_prompt(session, lambda: session.prompt(text)))
         except AnswerRefused as refusal:
             self._terminal.say(f"  not sent ({visible(refusal.code)}): {visible(str(refusal))}{_AGAIN}", "yellow")
             return True

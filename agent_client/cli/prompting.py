@@ -45,7 +45,7 @@ def prompt(
     content = text_of(text)
 
     async def work(client: "AgentClient") -> "tuple[Outcome | None, str | None]":
-        from countersign.agent_client.queueing import queued
+        from countersign.agent_client.queueing import send_prompt
         from countersign.agent_client.settling import outcome_of
 
         if update_id is not None and not wait:
@@ -54,7 +54,7 @@ def prompt(
         if wait:
             await handle.status()  # without a worker, that is said at once, and nothing is sent
             return outcome_of(await handle.invoke(content, update_id=update_id)), None
-        warning = await queued(handle, lambda: handle.prompt(content))
+        warning = await send_prompt(handle, lambda: handle.prompt(content))
         if warning is not None and not as_json:
             print(visible(warning), file=sys.stderr)
         return None, warning

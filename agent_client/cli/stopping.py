@@ -45,25 +45,25 @@ def stop(
     def tell(calls: "list[WaitingCall]") -> None:
         for call in calls:
             print(f"{call_waits(call.as_json(), datetime.now(UTC))}; the stop takes effect then", file=sys.stderr)
-        print(f"a worker that comes before runs it; to abandon it: {command('stop', session, '--terminate')}",
-              file=sys.stderr)  # fmt: skip
+        abandon = command("stop", session, "--terminate")
+        print(f"a worker that comes before runs it; to abandon it: {abandon}", file=sys.stderr)
 
     def tell_running(calls: "list[PendingCall]") -> None:
         for call in calls:
-            print(f"{call_runs(call.as_json(), datetime.now(UTC))}; the stop takes effect when it has ended",
-                  file=sys.stderr)  # fmt: skip
+            runs = call_runs(call.as_json(), datetime.now(UTC))
+            print(f"{runs}; the stop takes effect when it has ended", file=sys.stderr)
 
     async def work(client: "AgentClient") -> "StopReport":
         if reason is not None and not terminate:
             raise UsageError("--reason goes with --terminate; leave it out, or give both")
-        from countersign.agent_client.stopping import stopped, terminated
+        from countersign.agent_client.stopping import stop_session, terminate_session
 
         handle = client.session(session)
         if terminate:
-            return await terminated(handle, lambda: handle.terminate(reason or "countersign stop --terminate"))
+            return await terminate_session(handle, lambda: handle.terminate(reason or "countersign stop --terminate"))
         if as_json:
             return await handle.stop_and_wait(close=close)
-        return await stopped(handle, handle.stop, handle.close if close else None, tell, tell_running)
+        return await stop_session(handle, handle.stop, handle.close if close else None, tell, tell_running)
 
     report = run(Connection(address, namespace, profile), as_json, work, "waiting until it has stopped …")
     if as_json:

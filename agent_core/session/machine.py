@@ -89,8 +89,8 @@ class Session(Turns):
             fresh = record(question, answer, now, channel)
             if fresh is not None:
                 self.state.resume_due = True
-                self._note(now, "answered", question=question.id, name=question.name, digest=question.digest,
-                           answer=fresh.model_dump())  # fmt: skip
+                told = {"name": question.name, "digest": question.digest, "answer": fresh.model_dump()}
+                self._note(now, "answered", question=question.id, **told)
             status = "accepted" if fresh else "already_recorded"
             accepted.append(AcceptedAnswer(id=question.id, name=question.name, status=status))
         return AnswerReceipt(accepted=accepted, open=[question.id for question in self.open_questions()])

@@ -3,6 +3,7 @@
 import functools
 import inspect
 import re
+import types
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import Any, Generic, ParamSpec, TypeVar, overload
@@ -103,7 +104,7 @@ class DecoratedTool(Tool, Generic[P, R]):
 
     @property
     def _call(self) -> Callable[..., Any]:
-        return self._function if self._bound_to is None else functools.partial(self._function, self._bound_to)  # type: ignore[arg-type]
+        return self._function if self._bound_to is None else types.MethodType(self._function, self._bound_to)
 
     def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
         """Call the function as if it were not decorated."""

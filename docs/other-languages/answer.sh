@@ -16,7 +16,7 @@ send() { # send URL JSON
     curl --silent --show-error --fail-with-body "$1" --json "$2"
 }
 
-# 1. Start. An id that was ever used is refused (HTTP 409).
+# 1. Start. An id that the namespace remembers is refused (HTTP 409).
 start=$(jq --null-input --arg queue "$queue" --arg prompt "Delete files older than 5 days in $folder" '{
     workflowType: {name: "AgentSession"},
     taskQueue: {name: $queue},

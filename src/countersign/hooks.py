@@ -1,3 +1,3 @@
 """`strands.hooks` by our name: providers, the registry and all events."""
 
-from countersign.agent_core.hooks import *  # noqa: F403
+from countersign.agent_core.hooks import *  # noqa: F403  # the names of its __all__

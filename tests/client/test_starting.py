@@ -69,5 +69,5 @@ def test_a_prompt_over_the_limit_is_refused_before_it_is_sent():
 
 def test_a_misspelt_limit_is_refused():
     """The session would ignore it."""
-    with pytest.raises(ValueError, match="no limit is called turn; there are: turns"):
+    with pytest.raises(TypeError, match="there is no limit 'turn'; the limits are turns"):
         session_options(lifetime="turn", resume="each", limits={"turn": 3}, invocation_state=None)

@@ -7,6 +7,7 @@ import sys
 
 import pytest
 from temporalio.api.enums.v1 import PendingActivityState
+from temporalio.service import RPCError
 from tests.client.conftest import start_bare
 from tests.client.test_sessions import SOON
 
@@ -96,11 +97,16 @@ async def until_tool_runs(client, session):
     cycle = client.temporal.get_workflow_handle(f"{session.id}/cycle-1")
     await trouble_at_start(client.temporal, session, client.task_queue)
     async with asyncio.timeout(30):
-        while not any(
-            activity.activity_type.name == "hold" and activity.state == STARTED
-            for activity in (await cycle.describe()).raw_description.pending_activities
-        ):
+        while not await _holds(cycle):
             await asyncio.sleep(0.05)
+
+
+async def _holds(cycle):
+    try:
+        seen = (await cycle.describe()).raw_description
+    except RPCError:
+        return False  # it has not been started yet
+    return any(call.activity_type.name == "hold" and call.state == STARTED for call in seen.pending_activities)
 
 
 async def test_while_a_tool_runs_a_stop_says_what_it_waits_for(served, temporal_server, tmp_path):

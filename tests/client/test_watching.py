@@ -12,11 +12,12 @@ import uuid
 from datetime import UTC, datetime, timedelta
 
 import pytest
+from temporalio.client import Client, Interceptor, OutboundInterceptor
 from tests.client.test_sessions import SOON
 from tests.client.test_stopping import until_tool_runs
 
 from countersign.agent_client.fleet import changed, watched
-from countersign.client import SessionNotFoundError, SessionSummary
+from countersign.client import AgentClient, SessionNotFoundError, SessionSummary
 
 COMMAND = [sys.executable, "-c", "from countersign.agent_client.cli import main; main()"]
 SHOW_CURSOR = "\x1b[?25h"
@@ -115,6 +116,80 @@ async def test_a_session_that_never_was_is_not_waited_for(served):
     """A mistyped id is an error."""
     with pytest.raises(SessionNotFoundError):
         await anext(aiter(served.session("no-such-session").follow()))
+
+
+class Counted(Interceptor):
+    """A client of sessions that counts how often the server alone is asked of one, and no worker.
+
+    Attributes:
+        quiet: Set when that was so some times after one another.
+    """
+
+    def __init__(self, client):
+        temporal = client.temporal
+        converter = temporal.data_converter
+        counted = Client(
+            temporal.service_client, namespace=temporal.namespace, data_converter=converter, interceptors=[self]
+        )
+        self.session, self.looks, self.quiet = AgentClient(counted).session, 0, asyncio.Event()
+
+    def intercept_client(self, next):
+        """See temporalio."""
+        return _Counting(next, self)
+
+
+class _Counting(OutboundInterceptor):
+    def __init__(self, next, counted):
+        super().__init__(next)
+        self._counted = counted
+
+    async def describe_workflow(self, input):
+        self._counted.looks += 1
+        if self._counted.looks > 5:
+            self._counted.quiet.set()
+        return await super().describe_workflow(input)
+
+    async def query_workflow(self, input):
+        self._counted.looks = 0
+        return await super().query_workflow(input)
+
+
+async def test_a_worker_is_not_asked_of_a_session_that_waits(served):
+    """However many follow it, for however long; and what happens then is told all the same."""
+    session = await served.start("asker", "delete a")
+    (question,) = await session.wait_for_questions(SOON)
+    counted = Counted(served)
+    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+        following = tasks.create_task(kinds_until_the_end(counted.session(session.id)))
+        await counted.quiet.wait()
+        await session.deny(question.id)
+    assert [event.kind for event in following.result() if event.kind in ("answered", "ended")] == ["answered", "ended"]
+
+
+async def test_a_worker_is_not_asked_by_those_who_wait_until_something_happens(served, tmp_path):
+    """A tool may run for hours, and the session's history stays as it is."""
+    session = await served.start("asker", f"hold {tmp_path / 'go'}")
+    await until_tool_runs(served, session)
+    counted = Counted(served)
+    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+        waiting = tasks.create_task(counted.session(session.id).wait_for_questions())
+        await counted.quiet.wait()
+        (tmp_path / "go").touch()
+    assert waiting.result() == []
+
+
+async def test_a_worker_that_goes_away_while_a_tool_runs_is_told(unserved, lab, tmp_path):
+    """Nothing in the session's history says so: its worker is asked now and then."""
+    worker = await asyncio.to_thread(lab.worker, "tests.client.served_agents", unserved.task_queue)
+    session = await unserved.start("asker", f"hold {tmp_path / 'go'}")
+    await until_tool_runs(unserved, session)
+    async with asyncio.timeout(60):
+        async for event in session.follow():
+            if event.kind == "status":
+                worker.kill()
+            if event.kind == "away":
+                break
+    await session.terminate("test")
 
 
 async def test_the_command_follows_to_the_question_and_to_the_end(served, shell, temporal_server):

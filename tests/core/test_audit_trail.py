@@ -1,10 +1,14 @@
 """What the audit trail says of people: each question has its end there, and each approval its line."""
 
+import ast
+from collections.abc import Iterator
 from itertools import count
+from pathlib import Path
 
 from tests.core.driving import acts, asking, make
 from tests.core.test_session import Driven, driven
 
+from countersign.agent_core.wire import AUDIT_EVENTS
 from countersign.hooks import BeforeToolCallEvent
 from countersign.vended_interventions.hitl import HumanInTheLoop
 
@@ -62,3 +66,31 @@ def test_an_inline_refusal_has_a_line():
     """As one that answers a question does."""
     [refused] = lines(inline("n: too early"), "call_refused")
     assert refused["question"] is None and "too early" in refused["text"]
+
+
+CORE = Path(__file__).parents[2] / "agent_core"
+
+
+def noted(tree: ast.AST) -> Iterator[ast.expr]:
+    """What a module notes in the audit trail: the event of each `note(event, ...)`, and of each `Note`."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "attr", "") in ("note", "_note"):
+            yield from node.args
+        if isinstance(node, ast.Tuple) and len(node.elts) == 2 and isinstance(node.elts[1], ast.Dict):
+            yield node.elts[0]
+
+
+def test_the_events_are_those_that_the_core_notes():
+    """Whoever reads the trail knows the list: nothing is missing in it, and nothing never comes."""
+    trees = [ast.parse(path.read_text()) for path in CORE.glob("**/*.py")]
+    named = {
+        node.targets[0].id: node.value.value
+        for tree in trees
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        if isinstance(node.targets[0], ast.Name) and isinstance(node.value, ast.Constant)
+    }
+    events = [event for tree in trees for event in noted(tree)]
+    found = {event.value for event in events if isinstance(event, ast.Constant)}
+    found |= {named[event.id] for event in events if isinstance(event, ast.Name) and event.id.isupper()}
+    assert found == set(AUDIT_EVENTS)

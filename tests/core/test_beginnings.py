@@ -25,7 +25,10 @@ def spend(event: BeforeInvocationEvent):
 
 def build():
     """An agent as a factory builds it: for each cycle anew."""
-    script = lambda scene: f"{len(scene.messages)} messages"  # noqa: E731
+
+    def script(scene):
+        return f"{len(scene.messages)} messages"
+
     return make([], script, hooks=[spend], messages=list(EARLIER), state={"budget": 5})
 
 

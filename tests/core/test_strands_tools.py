@@ -146,13 +146,13 @@ def module_tool(schema):
     """A module of Strands with a TOOL_SPEC, and what its function was called with."""
     called = []
     module = types.ModuleType("tests.fake_tools.erase")
-    module.TOOL_SPEC = {"name": "erase", "description": "Erase.", "inputSchema": {"json": schema}}  # type: ignore[attr-defined]
+    spec = {"name": "erase", "description": "Erase.", "inputSchema": {"json": schema}}
 
     def erase(tool, **kwargs):
         called.append(tool["input"])
         return {"toolUseId": tool["toolUseId"], "status": "success", "content": [{"text": "erased"}]}
 
-    module.erase = erase  # type: ignore[attr-defined]
+    vars(module).update(TOOL_SPEC=spec, erase=erase)
     return module, called
 
 
@@ -266,7 +266,7 @@ def exhausted(kind: str) -> str:
 def test_a_body_that_raises_stop_iteration_is_an_error_and_does_not_hang():
     """In a function and in a module: a future can't hold that exception."""
     module, _ = module_tool({"type": "object", "properties": {}})
-    module.erase = lambda tool, **kwargs: next(iter([]))  # type: ignore[attr-defined]
+    vars(module).update(erase=lambda tool, **kwargs: next(iter([])))
     agent, _ = run([exhausted, module], ("exhausted", {"kind": "a"}), ("erase", {}))
     assert [status for status, _ in results(agent)] == ["error", "error"]
 

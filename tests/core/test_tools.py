@@ -420,7 +420,7 @@ def test_a_default_is_shown_as_it_will_be():
     """Validated like any other value."""
 
     @tool
-    def fetch(url: AnyUrl = "http://example.com") -> str:  # type: ignore[assignment]
+    def fetch(url: AnyUrl = "http://example.com") -> str:  # type: ignore[assignment]  # as people write it
         """Fetch."""
         return str(url)
 

@@ -71,7 +71,7 @@ async def live(soak: Soak, plan: Plan) -> None:
         if plan.options["lifetime"] == "open":
             for prompt in plan.prompts[1:]:
                 await _until_idle(session)
-                await patiently(lambda text=prompt: session.prompt(text))  # type: ignore[misc]
+                await patiently(lambda text=prompt: session.prompt(text))  # type: ignore[misc]  # its argument is its default
                 await asyncio.sleep(1)  # a signal shows in the status once it is handled
             await _until_idle(session)
             await patiently(session.close)

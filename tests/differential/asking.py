@@ -194,7 +194,7 @@ def bodies() -> Iterator[Scenario]:
 def wrong() -> Iterator[Scenario]:
     """Answers that are none."""
     hook = _one(gate)
-    yield asks("a prompt while a question is open", 1, hook, [lambda interrupts: "hello"])  # type: ignore[list-item]
+    yield asks("a prompt while a question is open", 1, hook, [lambda interrupts: "hello"])  # type: ignore[list-item]  # wrong
     yield asks("an answer to nobody's question", 1, hook,
                [lambda interrupts: [{"interruptResponse": {"interruptId": "nope", "response": "y"}}]],
                known=("refused-answers-have-codes",))  # fmt: skip

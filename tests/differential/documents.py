@@ -56,7 +56,7 @@ def example(name: str, handlers: Callable[[World], Sequence[Any]], replies: Any 
 
 
 def _tool_guard(world: World) -> list[Any]:
-    class ToolGuard(world.sdk.InterventionHandler):  # type: ignore[misc, name-defined]
+    class ToolGuard(world.sdk.InterventionHandler):  # type: ignore[misc, name-defined]  # either side's
         name = "tool-guard"
 
         def __init__(self, blocked_tools: list[str]) -> None:
@@ -112,7 +112,7 @@ def _pii_redactor(world: World) -> list[Any]:
 
 
 def _rate_limiter(world: World) -> list[Any]:
-    class RateLimiter(world.sdk.InterventionHandler):  # type: ignore[misc, name-defined]
+    class RateLimiter(world.sdk.InterventionHandler):  # type: ignore[misc, name-defined]  # either side's
         name = "rate-limiter"
 
         def __init__(self) -> None:
@@ -131,7 +131,7 @@ def _with_policy(policy: str) -> Callable[[World], list[Any]]:
     """A handler that fails, with its policy as a property."""
 
     def handlers(world: World) -> list[Any]:
-        class Failing(world.sdk.InterventionHandler):  # type: ignore[misc, name-defined]
+        class Failing(world.sdk.InterventionHandler):  # type: ignore[misc, name-defined]  # either side's
             name = "failing"
 
             @property

@@ -90,7 +90,7 @@ class World:
         """A provider with one callback for each event, given by its name without "Event"."""
         sdk = self.sdk
 
-        class Hooks(sdk.HookProvider):  # type: ignore[misc, name-defined]
+        class Hooks(sdk.HookProvider):  # type: ignore[misc, name-defined]  # either side's
             def register_hooks(self, registry: Any, **kwargs: Any) -> None:
                 for name, callback in callbacks.items():
                     registry.add_callback(getattr(sdk, f"{name}Event"), callback, order=order)

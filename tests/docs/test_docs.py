@@ -14,7 +14,7 @@ import pytest
 
 from countersign.agent_core import errors
 from countersign.agent_core.answers import REFUSAL_CODES
-from countersign.agent_core.wire import Question, SessionOptions, SessionResult
+from countersign.agent_core.wire import AUDIT_EVENTS, Question, SessionOptions, SessionResult
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(ROOT.glob("docs/**/*.md"))
@@ -107,6 +107,12 @@ def test_wire_contract_lists_every_refusal_code_with_its_meaning():
     listed = {code: meaning for code, meaning in rows.items() if code not in ("answer", "invoke", "close")}
     assert listed.keys() == REFUSAL_CODES.keys()
     assert all(meaning.startswith(REFUSAL_CODES[code]) for code, meaning in listed.items())
+
+
+def test_wire_contract_lists_every_audit_event():
+    """A reader of the audit trail finds what each line may be about."""
+    rows = re.findall(r"^\| (`[^|]+) \|", section("### Audit events", "## Without asking"), re.MULTILINE)
+    assert re.findall(r"`(\w+)`", " ".join(rows)) == list(AUDIT_EVENTS)
 
 
 def test_wire_contract_lists_every_error_that_ends_a_turn():

@@ -5,11 +5,10 @@ import tomllib
 from pathlib import Path
 
 from countersign.activities.model import RESPONSE_LIMIT_BYTES
-from countersign.agent_client.starting import MAX_PROMPT_BYTES
 from countersign.agent_core.answers import ANSWER_LIMIT_BYTES
 from countersign.agent_core.session.state import AUDIT_LINES
 from countersign.agent_core.tools.execution import RESULT_LIMIT_BYTES
-from countersign.agent_core.wire import DEADLINE_S, MAX_VALUE_BYTES
+from countersign.agent_core.wire import DEADLINE_S, MAX_PROMPT_BYTES, MAX_VALUE_BYTES
 from countersign.serving.settings import WorkerSettings
 
 ROOT = Path(__file__).parents[2]

@@ -11,13 +11,14 @@ from temporalio.client import (
     WorkflowUpdateStage,
 )
 from temporalio.common import WorkflowIDConflictPolicy
-from temporalio.service import RPCError
+from temporalio.service import RPCError, RPCStatusCode
 from tests.crash.histories import failed_tasks, runs_of
 from tests.durable.test_intake import plain, signal
 from tests.durable.test_tool_crashes import until_effects
 from tests.durable.test_waiting import history, questions
 
 from countersign.agent_client.errors import SessionEndedError
+from countersign.agent_client.translation import UPDATE_LOST
 from countersign.agent_core.errors import AnswerRefused
 from countersign.agent_core.messages import history_faults
 
@@ -180,6 +181,10 @@ async def test_an_answer_sent_again_is_told_what_is_open_now(lab, client):
     await session.close()
 
 
+ENDED = {"closed", *UPDATE_LOST, RPCStatusCode.NOT_FOUND.name}
+"""What is told of an update that comes when a session is at its end or over."""
+
+
 async def test_what_waits_when_a_session_ends_is_told(lab, client):
     """Taken in one go after the worker was away: an answer, its rival, a close, a late answer. Each has an outcome."""
     worker = lab.worker()
@@ -187,29 +192,34 @@ async def test_what_waits_when_a_session_ends_is_told(lab, client):
     [question] = await questions(session, 1)
     worker.kill()
     handle = client.get_workflow_handle(session.id)
+    late = {"already_answered", "withdrawn", "not_interrupted"}
     sent = [
-        ("answer", [block(question.id, "y")]),
-        ("answer", [block(question.id, "n")]),
-        ("invoke", [block(question.id, "y")]),
-        ("close", {}),
-        ("answer", [block("int-none", "y")]),
-        ("invoke", "too late"),
+        ("answer", [block(question.id, "y")], late),
+        ("answer", [block(question.id, "n")], late),
+        ("invoke", [block(question.id, "y")], late),
+        ("close", {}, set()),
+        ("answer", [block("int-none", "y")], {"unknown_interrupt", "not_interrupted"}),
+        ("invoke", "too late", {"interrupted"}),
     ]
 
-    async def outcome(name: str, argument: object) -> str:
+    async def outcome(name: str, argument: object) -> dict | str:
         try:
             update = await handle.start_update(name, argument, wait_for_stage=WorkflowUpdateStage.COMPLETED)
-            return str(await update.result())
+            found: dict = await update.result()
+            return found
         except WorkflowUpdateFailedError as error:
             return code_of(error)
         except RPCError as error:
             return error.status.name
 
-    waiting = [asyncio.create_task(outcome(*one)) for one in sent]
+    waiting = [asyncio.create_task(outcome(name, argument)) for name, argument, _ in sent]
     worker.start()
     async with asyncio.timeout(40):
         outcomes = await asyncio.gather(*waiting)
-    assert sum("accepted" in found for found in outcomes) <= 1, outcomes
+    for (_, _, refusals), found in zip(sent, outcomes, strict=True):
+        assert isinstance(found, dict) or found in refusals | ENDED, outcomes
+    assert isinstance(outcomes[4], str)  # what was never asked is never answered
+    assert sum("accepted" in found for found in outcomes if isinstance(found, dict)) <= 1, outcomes
     await until_ended(session)
     assert lab.effects() in ([], ["a"])
     assert await failed_tasks(client, session.id) == []

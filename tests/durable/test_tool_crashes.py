@@ -1,13 +1,14 @@
 """A worker that dies or is stopped around a running tool: never a silent second run."""
 
 import asyncio
+import json
 
 import pytest
 from temporalio import activity
 from tests.durable.test_waiting import questions
 
 from countersign.agent_core.interrupts import call_digest
-from countersign.agent_core.wire import ToolCall
+from countersign.agent_core.wire import INVOKING, ToolCall
 
 
 async def until_effects(lab, *wanted: str) -> None:
@@ -139,6 +140,7 @@ async def test_a_tool_activity_refuses_what_was_not_signed(lab, client):
 
 BEATS = '''
 import asyncio
+import os
 
 from temporalio import activity
 
@@ -148,9 +150,11 @@ from countersign.models import calls
 
 @tool
 async def copies(log: str, details: list[str]) -> str:
-    """Copy, and tell how far it is as Temporal's long activities do."""
+    """Copy, and tell how far it is as Temporal's long activities do, once it may."""
     with open(log, "a") as file:
         file.write("began\\n")
+    while not os.path.exists(log + ".go"):
+        await asyncio.sleep(0.02)
     activity.heartbeat(*details)
     await asyncio.sleep(60)
     return "copied"
@@ -168,14 +172,26 @@ def copier() -> Agent:
 
 
 @pytest.mark.parametrize("details", ["", "3-of-30"])
-async def test_a_tool_that_heartbeats_by_itself_is_not_run_twice(lab, details):
+async def test_a_tool_that_heartbeats_by_itself_is_not_run_twice(lab, client, details):
     """Its own heartbeat, with details of its own or none, does not take the mark away that it has begun."""
     lab.package("beats", agents=BEATS)
     worker = lab.worker("beats.agents")
     session = await lab.start(worker, "copier", f"{lab.effects_file} {details}")
     await until_effects(lab, "began")
-    await asyncio.sleep(1)  # the SDK sends it in a thread of its own, and tells nobody when
+    cycle = client.get_workflow_handle(f"{session.id}/cycle-1")
+    mark, _ = await last_heartbeat(cycle)
+    lab.effects_file.with_name(f"{lab.effects_file.name}.go").touch()
+    async with asyncio.timeout(30):  # the SDK sends it in a thread of its own, and tells nobody when
+        while (heartbeat := await last_heartbeat(cycle))[0] == mark:
+            await asyncio.sleep(0.02)
+    assert heartbeat[1] == [INVOKING, *details.split()]
     worker.restart()
     [question] = await questions(session, 1)
     assert question.name == "unknown-outcome"
     assert lab.effects() == ["began"]
+
+
+async def last_heartbeat(cycle):
+    """When a cycle's only call has last told how far it is, and what it said, as the server knows it."""
+    [call] = (await cycle.describe()).raw_description.pending_activities
+    return call.last_heartbeat_time.ToNanoseconds(), [json.loads(part.data) for part in call.heartbeat_details.payloads]

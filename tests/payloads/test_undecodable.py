@@ -13,6 +13,10 @@ from tests.conftest import WorkerProcess
 from tests.durable.test_intake import failed_tasks, plain, signal
 from tests.durable.test_waiting import questions
 
+from countersign.workflows.trace_headers import HEADER, _readable
+
+TRACE = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
 REFERENCE = {"encoding": b"json/protobuf", "messageType": b"temporal.api.sdk.v1.ExternalStorageReference"}
 MARK = "__temporal_external_storage_reference"
 UNDECODABLE = {
@@ -114,7 +118,13 @@ async def test_a_forged_trace_header_stops_nothing(lab, client, monkeypatch):
     tracing = lab.worker("lab.agents", None, "--traces")
     session = await lab.start(tracing, "per-call", f"effects={lab.effects_file} effect:a")
     [question] = await questions(session, 1)
-    for header in (*UNDECODABLE.values(), *FORGED.values(), plain(7), plain({"traceparent": 7})):
+    for header in (
+        *UNDECODABLE.values(),
+        *FORGED.values(),
+        plain(7),
+        plain({"traceparent": 7}),
+        plain({"traceparent": [7]}),
+    ):
         await client.workflow_service.signal_workflow_execution(
             SignalWorkflowExecutionRequest(
                 namespace=client.namespace,
@@ -127,6 +137,13 @@ async def test_a_forged_trace_header_stops_nothing(lab, client, monkeypatch):
     await session.answer((question.id, "y"))
     assert (await session.result()).stop_reason == "end_turn"
     assert await failed_tasks(client, session.id) == 0
+
+
+@pytest.mark.parametrize("text", [TRACE, [TRACE], []])
+def test_a_trace_header_that_propagators_read_is_left_in(text):
+    """They take texts, and lists of texts, as some languages have them."""
+    headers = {HEADER: plain({"traceparent": text})}
+    assert _readable(headers) == headers
 
 
 async def test_a_cycle_started_by_a_stranger_with_anything_fails(worker, client):

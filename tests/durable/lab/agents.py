@@ -160,7 +160,7 @@ class Loops(HookProvider):
 
 def looping(scene: Scene) -> Any:
     """ "loop:<n>": n cycles of one call, then a text."""
-    count = int(re.search(r"loop:(\d+)", scene.prompt)[1])  # type: ignore[index]
+    count = int(re.search(r"loop:(\d+)", scene.prompt)[1])  # type: ignore[index]  # it is there
     done = len(scene.results("add"))
     return calls(("add", {"number": done})) if done < count else f"looped {done} times"
 
