@@ -12,7 +12,7 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from countersign.activities.segments import Segments
-from countersign.agent_core.calls_in_doubt import bare
+from countersign.agent_core.calls_in_doubt import attempted, bare
 from countersign.agent_core.conversation import unpacked
 from countersign.agent_core.json_values import json_size
 from countersign.agent_core.large_results import shorten
@@ -124,8 +124,7 @@ class HistoryActivities:
             elif not item.kind.startswith(OUR_ACTIVITIES):
                 call = ToolCall.model_validate(item.argument)
                 cycle = cycles.of(call.cycle)
-                cycle.calls = [known for known in cycle.calls if known.index != call.index]
-                cycle.calls.append(_recovered(call, item))
+                attempted(cycle, [_recovered(call, item)])
                 cycle.message = call.message or cycle.message
         return _fitting(Recovery(reason=reason, cycles=[cycles.found[number] for number in sorted(cycles.found)]))
 

@@ -23,13 +23,17 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from countersign.activities import mark
 from countersign.activities.heartbeats import heartbeats
 from countersign.agent_core.deployment import AgentDeployment
-from countersign.agent_core.errors import ToolError
+from countersign.agent_core.errors import ToolError, ToolInputError
+from countersign.agent_core.json_values import canonical_json
 from countersign.agent_core.tools import Tool
 from countersign.agent_core.tools.execution import execute
 from countersign.agent_core.wire import INVOKING, OUR_ACTIVITIES, ToolCall, ToolOutcome
 
 IDEMPOTENT_ATTEMPTS = 10
 """After so many attempts that lost their worker, an idempotent tool is left to a person too."""
+
+OTHER_CODE_ATTEMPTS = 8
+"""After so many workers whose tool does not take the input that was signed (13 s), a person is asked."""
 
 
 class ToolActivities:
@@ -104,6 +108,10 @@ class ToolActivities:
         if not mark.has_begun() and _lapsed(call):
             detail = f"no worker had begun with it when its approval lapsed, at {call.not_after}"
             return ToolOutcome(kind="lapsed", detail=detail)
+        if (misfit := _misfit(call, tool)) is not None:
+            if activity.info().attempt < OTHER_CODE_ATTEMPTS:
+                raise ApplicationError(misfit, type="OtherCode", category=ApplicationErrorCategory.BENIGN)
+            return ToolOutcome(kind="unknown", not_run=True, detail=misfit)
         try:
             await mark.leave_mark()
         except AsyncActivityCancelledError:
@@ -123,6 +131,20 @@ class ToolActivities:
                 math.inf
             )  # the worker bounds its activities: no marked call waits here
         return await anyio.to_thread.run_sync(function, limiter=self._threads, abandon_on_cancel=True)
+
+
+def _misfit(call: ToolCall, tool: Tool) -> str | None:
+    """Why the input can't run on this worker as it was signed; None if it can. The code that asked took it as it is."""
+    try:
+        here = tool.canonical_input(call.input)
+    except ToolInputError as error:
+        return f"this worker has other code than the one that asked: {error}"
+    if here == call.input:
+        return None
+    return (
+        f"this worker has other code than the one that asked: its {call.tool!r} would run with "
+        f"{canonical_json(here):.300}, and {canonical_json(call.input):.300} was decided on"
+    )
 
 
 def _lapsed(call: ToolCall) -> bool:

@@ -109,7 +109,7 @@ class AgentClient:
             handover_after: Cycles share a workflow until its models and tools have worked so long; 2 s if None, zero
                 for one each.
             idle_timeout: An open session ends after so long without a prompt; 30 days if None.
-            deadline: How long each question waits; 30 days if None.
+            deadline: How long each question waits; if None as long as the worker says, 30 days by default.
             approval_ttl: An approval lapses if its call has not started after so long; 24 hours if None.
             cycle_overrun: A cycle counts as stuck after so long; 24 hours if None.
             task_queue: Of the workers that serve the agent, if not this client's; may hold `{agent}`.

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from temporalio.client import Client
@@ -16,7 +16,7 @@ from countersign.agent_client.translation import translated
 from countersign.agent_core.errors import AnswerRefused
 from countersign.agent_core.json_values import JsonValue
 from countersign.agent_core.visible import DIGEST_DIGITS
-from countersign.agent_core.wire import ANSWER_UPDATE, RESPOND_SIGNAL, AnswerReceipt
+from countersign.agent_core.wire import ANSWER_UPDATE, RESPOND_SIGNAL, AnswerReceipt, timestamp
 
 EARLY_S = 0.5
 """After this time an answer to a question that nobody seems to have asked is sent once more."""
@@ -105,8 +105,12 @@ class SessionAnswers(SessionReader):
         responder: Responder | None = None,
         comment: str | None = None,
     ) -> None:
-        """Answer without waiting for a confirmation; a refusal shows in the audit trail only."""
+        """Answer without waiting for a confirmation; a refusal shows in the audit trail only.
+
+        It says when it was sent: if no worker takes it for long, its approval lapses from then on.
+        """
         blocks = answer_blocks(answers, digest=digest, responder=responder, comment=comment)
+        blocks = [{"at": timestamp(datetime.now(UTC)), **block} for block in blocks]
         await self._signal(RESPOND_SIGNAL, checked(blocks, "the answers"))
 
     async def _deliver(

@@ -5,6 +5,7 @@ Presence counts, not truth: False, 0, "", [], {} and null are answers.
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from typing import Any
 
 from countersign.agent_core.errors import AnswerRefused
@@ -43,6 +44,7 @@ class ParsedAnswer:
         digest: What the person saw, if the channel says.
         responder: Who claims to answer.
         comment: Free text.
+        at: When they claim to have said it, as an ISO time; never trusted to be later than its coming.
     """
 
     interrupt_id: str
@@ -50,6 +52,7 @@ class ParsedAnswer:
     digest: str | None = None
     responder: JsonObject | None = None
     comment: str | None = None
+    at: str | None = None
 
 
 def parse_answers(raw: Any) -> list[ParsedAnswer]:
@@ -94,7 +97,7 @@ def check_said_alike(raw: Any) -> None:
     said: dict[str, str] = {}
     for index, block in enumerate(raw if isinstance(raw, list) else [raw]):
         inner, answer = block["interruptResponse"], _parse(block, index)
-        for name in ("digest", "responder", "comment"):
+        for name in ("digest", "responder", "comment", "at"):
             if name in block and name in inner and canonical_json(block[name]) != canonical_json(inner[name]):
                 raise AnswerRefused(
                     "malformed",
@@ -106,7 +109,7 @@ def check_said_alike(raw: Any) -> None:
             raise AnswerRefused(
                 "duplicate",
                 f"interruptId {answer.interrupt_id!r} stands twice in the batch, and not with the same digest, "
-                "responder and comment",
+                "responder, comment and time",
             )
 
 
@@ -137,7 +140,20 @@ def _parse(block: Any, index: int) -> ParsedAnswer:
         )
     if comment is not None and not isinstance(comment, str):
         raise AnswerRefused("malformed", f"answer {index}: comment must be text, not {_short(comment)}")
-    return ParsedAnswer(interrupt_id, inner["response"], digest, responder, comment)
+    at = extra.get("at")
+    if at is not None and not _is_moment(at):
+        raise AnswerRefused(
+            "malformed",
+            f'answer {index}: at must be a time with a zone, like "2026-11-30T09:00:00Z", not {_short(at)}',
+        )
+    return ParsedAnswer(interrupt_id, inner["response"], digest, responder, comment, at)
+
+
+def _is_moment(value: Any) -> bool:
+    try:
+        return isinstance(value, str) and datetime.fromisoformat(value).tzinfo is not None
+    except ValueError:
+        return False
 
 
 def check_prompt(content: Any) -> list[JsonObject]:

@@ -162,7 +162,7 @@ class Ledger:
         """True if an answer is too old for its call to start now."""
         if question.answer is None or not question.answer.at:
             return False
-        return self._too_old(question.answer.at)
+        return self._too_old(question.answer.counts_from)
 
     def _too_old(self, at: str) -> bool:
         return self._now() - datetime.fromisoformat(at) > self._approval_ttl
@@ -173,7 +173,7 @@ class Ledger:
         One that has lapsed already lets nothing run: the call has another one, or was asked about anew.
         """
         given = [
-            question.answer.at
+            question.answer.counts_from
             for question in [*self.of(index), *self.of(None)]
             if question.status == "answered" and question.answer and question.answer.at
             and not (refused(question) or self.lapsed(question))

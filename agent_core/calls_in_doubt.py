@@ -1,12 +1,24 @@
 """Calls that may have run, or have: what a batch keeps of them, and what the model is told if it is given up."""
 
 from countersign.agent_core.messages import ToolResult, error_result, not_run, tool_uses
-from countersign.agent_core.wire import Pending, ShownCall, ToolCall
+from countersign.agent_core.wire import Pending, RecoveredCall, RecoveredCycle, ShownCall, ToolCall
 
 
 def bare(call: ToolCall) -> ToolCall:
     """A call as it is kept: what was issued, without what surrounds it."""
     return call.model_copy(update={"agent_state": {}, "invocation_state": {}, "answers": {}, "message": None})
+
+
+def attempted(cycle: RecoveredCycle, calls: list[RecoveredCall]) -> None:
+    """Keep attempts of calls in the place of earlier ones, of which those that ran to their end still count."""
+    indexes = {call.index for call in calls}
+    replaced = [known for known in cycle.calls if known.index in indexes]
+    ran = [
+        RecoveredCall(index=known.index, status="finished", outcome=known.outcome.model_copy(update={"result": None}))
+        for known in replaced if known.status == "finished" and known.outcome is not None
+    ]  # fmt: skip
+    cycle.earlier = [*cycle.earlier, *ran]
+    cycle.calls = [*(known for known in cycle.calls if known.index not in indexes), *calls]
 
 
 def doubt(pending: Pending, index: int, detail: str, *, call: ToolCall | None = None, not_run: bool = False) -> None:

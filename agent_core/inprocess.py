@@ -162,6 +162,7 @@ class InProcessSession:
                 self._session.state.stopping = True
                 reason = f"the invocation was ended by {type(error).__name__}"
                 self._session.recover(Recovery(reason=reason, cycles=[effects.done]), given, effects.now())
+                self._session.state.failures = 0  # a cancellation is none
                 self._agent.messages[:] = self._session.conversation()
                 raise
             self._session.finish_cycle(end.outcome, effects.now())

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 
-from countersign.agent_core.calls_in_doubt import bare
+from countersign.agent_core.calls_in_doubt import attempted, bare
 from countersign.agent_core.errors import AgentDefinitionError, ModelThrottledException, StepError, error_named
 from countersign.agent_core.json_values import copied
 from countersign.agent_core.messages import Message
@@ -120,16 +120,16 @@ class InProcessEffects:
 
     async def _begun(self, calls: Sequence[ToolCall], tools: Sequence[Tool]) -> list[RecoveredCall]:
         """Note that calls run from now on, one note for each."""
-        before, indexes = self.done.calls, {call.index for call in calls}
+        before = self.done.model_copy()
         notes = [RecoveredCall(index=call.index, status="unknown", call=bare(call), detail=CUT_OFF) for call in calls]
-        self.done.calls = [*(item for item in before if item.index not in indexes), *notes]
+        attempted(self.done, notes)
         self.done.message = calls[0].message or self.done.message
         if self._before_tools is not None:
             again = {call.index for call, tool in zip(calls, tools, strict=True) if tool.idempotent}
             try:
                 await self._before_tools(self.done, again, self.now())
             except BaseException:
-                self.done.calls = before
+                self.done = before
                 raise
         return notes
 

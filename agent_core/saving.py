@@ -83,6 +83,7 @@ class Saving:
         self._manager = manager
         self._agent_id = agent_id
         self._stored: Messages = []
+        self._kept = False
 
     def restore(self, messages: Sequence[Message], agent_state: JsonObject) -> tuple[Messages, JsonObject, Any]:
         """What is stored, or else what the agent was built with.
@@ -95,6 +96,7 @@ class Saving:
         self._stored = list(view.messages)
         state = dict(view.state.get())
         saved = state.pop(SAVED_KEY, None)
+        self._kept = saved is not None
         if saved is None:
             return list(view.messages), state, None
         rewritten = saved.get("conversation")
@@ -110,14 +112,21 @@ class Saving:
         """
         kept, found = state.model_copy(update={"segments": [], "tail": []}), copy.deepcopy(list(messages))
         rewritten = found[: len(self._stored)] != self._stored
-        whole = found if rewritten else None
-        saved = {"session": kept.model_dump(mode="json"), "conversation": whole, "count": len(found)}
-        view = SavedAgent(self._agent_id, found, {**agent_state, SAVED_KEY: saved})
+        saved = {"session": kept.model_dump(mode="json"), "count": len(found)}
+
+        def viewed(conversation: Messages | None) -> SavedAgent:
+            state = {**agent_state, SAVED_KEY: {**saved, "conversation": conversation}}
+            return SavedAgent(self._agent_id, found, state)
 
         def store() -> None:
-            for message in found[len(self._stored) :] if not rewritten else ():
-                self._manager.append_message(message, view)
-                self._stored.append(message)
-            self._manager.sync_agent(view)
+            if rewritten or not self._kept:  # before there is any state, messages whose state never comes would count
+                self._manager.sync_agent(viewed(found))
+                self._kept = True
+            if not rewritten:
+                view = viewed(None)
+                for message in found[len(self._stored) :]:
+                    self._manager.append_message(message, view)
+                    self._stored.append(message)
+                self._manager.sync_agent(view)
 
         return store

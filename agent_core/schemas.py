@@ -36,6 +36,7 @@ class _Beside(BaseModel):
     digest: str | None = Field(default=None, description="of the question, as the person saw it")
     responder: _Responder | None = Field(default=None, description="a claim, recorded as such")
     comment: str | None = None
+    at: str | None = Field(default=None, description="when it was said, with its zone; makes an approval lapse sooner")
 
 
 class _InterruptResponse(_Beside):

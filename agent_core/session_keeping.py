@@ -93,6 +93,7 @@ class Keeper:
             return
         lost, found = Session(session.state.model_copy(deep=True)), done.model_copy(deep=True)
         again = idempotent if lost.state.failures < IDEMPOTENT_RERUNS else ()
+        lost.state.failures = 0  # however many there were: its calls are asked about, and not given up
         for call in found.calls:
             if call.status == "unknown":
                 call.status, call.detail = ("never_started" if call.index in again else "unknown"), REASON

@@ -97,7 +97,13 @@ class Answer(Wire):
     responder: JsonObject | None = None
     comment: str | None = None
     at: str = ""
+    said_at: str | None = Field(default=None, description="when it was said, if the sender claims that it was earlier")
     channel: str = ""
+
+    @property
+    def counts_from(self) -> str:
+        """From when on an approval lapses: a claim can only make that sooner."""
+        return self.said_at or self.at
 
 
 class ShownCall(Wire):
@@ -257,6 +263,9 @@ class CycleInput(Wire):
     )
     handover_after_s: float = 2.0
     default_deadline_s: float = DEADLINE_S
+    worker_deadline: bool = Field(
+        default=False, description="the session's start said none: that of the cycle's worker takes its place"
+    )
     approval_ttl_s: float = 86_400.0
     pieces: int | None = Field(
         default=None, description="pieces of the conversation; after them come the references of those in storage"
@@ -283,7 +292,6 @@ AUDIT_EVENTS = (
     "approval_void",
     "input_edited",
     "edit_refused",
-    "input_final",
     "batch_cancelled",
     "call_refused",
     "call_expired",
@@ -452,6 +460,9 @@ class RecoveredCycle(Wire):
     response: ModelResponse | None = None
     message: Message | None = Field(default=None, description="as hooks left it, if other than in the response")
     calls: list[RecoveredCall] = Field(default_factory=list)
+    earlier: list[RecoveredCall] = Field(
+        default_factory=list, description="finished runs of calls that ran again, without their results"
+    )
     prompt: list[Message] | None = Field(default=None, description="the invocation's, as hooks left it, if known")
     opened_with: list[Message] = Field(
         default_factory=list, description="what stood after the last assistant message when its model was called"
@@ -479,7 +490,7 @@ class SessionOptions(Wire):
     invocation_state: JsonObject = Field(default_factory=dict)
     handover_after_s: float = Field(default=2.0, ge=0)
     idle_timeout_s: float = Field(default=30 * 86_400.0, gt=0)
-    deadline_s: float | None = Field(default=DEADLINE_S, gt=0, description="of each question; null is the default, too")
+    deadline_s: float | None = Field(default=None, gt=0, description="of each question; null for the worker's default")
     approval_ttl_s: float = Field(default=86_400.0, gt=0)
     cycle_overrun_s: float = Field(default=CYCLE_OVERRUN_S, gt=0, description="when a cycle counts as stuck")
     continue_after_events: int | None = Field(default=None, gt=0, description="history events before continue-as-new")

@@ -2,9 +2,11 @@
 
 import argparse
 import asyncio
+import dataclasses
+import importlib.util
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from rich.console import Console
@@ -19,9 +21,11 @@ from benchmarks.report import as_json, markdown, show, write_json
 from benchmarks.runner import ask
 from benchmarks.throughput import THROUGHPUT
 from benchmarks.waiting import CROWD, WAITING
+from benchmarks.ways import THE_PEER, peer_is_installed
 
 QUESTIONS = (CYCLES, APPROVALS, RECOVERY, THROUGHPUT, WAITING, CROWD)
 ONLY_WHEN_ASKED = (CROWD,)
+TO_INSTALL = "pip install -e '.[bench]'"
 
 
 def _positive(text: str) -> int:
@@ -63,8 +67,16 @@ def _chosen(parser: argparse.ArgumentParser, names: Sequence[str], *, full: bool
     return [question for question in QUESTIONS if full or question not in ONLY_WHEN_ASKED]
 
 
-async def _run(questions: Sequence[Question], given: argparse.Namespace) -> dict[Question, list[Sample]]:
-    shown, progress = Console(), Console(stderr=True)
+def _without_the_peer(questions: Sequence[Question]) -> list[Question]:
+    return [
+        dataclasses.replace(question, ways=tuple(way for way in question.ways if way is not THE_PEER))
+        for question in questions
+    ]
+
+
+async def _run(questions: Sequence[Question], given: argparse.Namespace) -> None:
+    """Measure and show; what is to be written is written after each question, so that a later failure loses nothing."""
+    shown, progress, load_before = Console(), Console(stderr=True), os.getloadavg()[0]
     weights = sum(question.weight for question in questions)
     found: dict[Question, list[Sample]] = {}
     for question in questions:
@@ -77,7 +89,16 @@ async def _run(questions: Sequence[Question], given: argparse.Namespace) -> dict
             progress.print(f"{question.name} is left out: {type(error).__name__}: {error}", markup=False)
             continue
         show(question, found[question], shown)
-    return found
+        _write(found, given, load_before)
+
+
+def _write(found: Mapping[Question, Sequence[Sample]], given: argparse.Namespace, load_before: float) -> None:
+    if given.json:
+        write_json(given.json, as_json(found, load_before))
+    if given.markdown:
+        given.markdown.write_text("\n\n".join(markdown(*item) for item in found.items()) + "\n")
+    if given.plot:
+        draw(found, given.plot)
 
 
 def main() -> None:
@@ -86,14 +107,13 @@ def main() -> None:
         raise SystemExit("the benchmarks read CPU time and memory as Linux shows them; run them there")
     parser = _parser()
     given = parser.parse_args()
-    load_before = os.getloadavg()[0]
-    found = asyncio.run(_run(_chosen(parser, given.questions, full=given.full), given))
-    if given.json:
-        write_json(given.json, as_json(found, load_before))
-    if given.markdown:
-        given.markdown.write_text("\n\n".join(markdown(*item) for item in found.items()) + "\n")
-    if given.plot:
-        draw(found, given.plot)
+    questions = _chosen(parser, given.questions, full=given.full)
+    if given.plot and importlib.util.find_spec("matplotlib") is None:
+        parser.error(f"--plot needs matplotlib, which is not installed: {TO_INSTALL}")
+    if not peer_is_installed():
+        print(f"the peer is left out, as it is not installed: {TO_INSTALL}", file=sys.stderr)
+        questions = _without_the_peer(questions)
+    asyncio.run(_run(questions, given))
 
 
 if __name__ == "__main__":

@@ -5,7 +5,7 @@ import os
 import platform
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from rich.console import Console
@@ -60,7 +60,7 @@ def as_json(found: Mapping[Question, Sequence[Sample]], load_before: float) -> d
         "python": platform.python_version(),
         "load_before": load_before,
         "load_after": os.getloadavg()[0],
-        **{name: version(name) for name in PACKAGES},
+        **{name: _version(name) for name in PACKAGES},
     }
     answers = {
         question.name: {
@@ -73,6 +73,13 @@ def as_json(found: Mapping[Question, Sequence[Sample]], load_before: float) -> d
         for question, samples in found.items()
     }
     return {"ran_on": ran_on, "questions": answers}
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 def write_json(path: Path, content: Mapping[str, object]) -> None:

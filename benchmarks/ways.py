@@ -3,6 +3,7 @@
 Public APIs only: what is measured is what a user would call.
 """
 
+import importlib.util
 from abc import ABC, abstractmethod
 from datetime import timedelta
 from typing import Any
@@ -129,3 +130,8 @@ OURS_PATIENT = Ours("handover_after=60 s", handover_after=timedelta(seconds=60))
 OURS_BY_SIGNAL = Ours("countersign, signal", signals=True)
 THE_FLOOR = Plain(FLOOR, "Floor", "bench-floor", [])
 THE_PEER = Plain(PEER, "Peer", "bench-peer", ["y"])
+
+
+def peer_is_installed() -> bool:
+    """True if the peer can be measured: it comes with the extra `bench`, and not with what `make install` installs."""
+    return importlib.util.find_spec("temporalio.strands_agents") is not None

@@ -48,7 +48,7 @@ def build_workers(client: Client, settings: WorkerSettings, shares: Sequence[Sha
     runner, segments = policed_runner(settings.agents), Segments(settings.storage_cache_mb * 1_000_000)
     workers = []
     for share in shares:
-        host.install(share.task_queue, share.deployments)
+        host.install(share.task_queue, share.deployments, settings.default_deadline_s)
         workers.append(
             Worker(
                 client,

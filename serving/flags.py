@@ -17,6 +17,7 @@ GROUPS: dict[str, dict[str, str]] = {
         "task_queue": "QUEUE",
         "queue_per_agent": "",
         "tools_only": "",
+        "default_deadline_s": "SECONDS",
     },
     "the connection; else as Temporal's own settings say": {
         "address": "HOST:PORT",

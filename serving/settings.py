@@ -10,9 +10,13 @@ from temporalio.worker import WorkerDeploymentConfig
 
 from countersign.agent_client.payloads import PayloadSettings
 from countersign.agent_client.queues import AGENT_PLACE
+from countersign.agent_core.wire import DEADLINE_S
 
 LONGEST_S = 604_800.0
 """Of whatever takes time: a week."""
+
+LONGEST_DEADLINE_S = 315_360_000.0
+"""Of a question: ten years."""
 
 MOST_AT_ONCE = 1_000_000
 """Of whatever is counted."""
@@ -49,6 +53,12 @@ class WorkerSettings(PayloadSettings):
     address: str | None = Field(default=None, description="Temporal's host:port; else TEMPORAL_ADDRESS or the profile")
     namespace: str | None = Field(default=None, description="else TEMPORAL_NAMESPACE or the profile")
     profile: str | None = Field(default=None, description="profile in Temporal's settings file")
+    default_deadline_s: float = Field(
+        default=DEADLINE_S,
+        gt=0,
+        le=LONGEST_DEADLINE_S,
+        description="how long a question waits if its session's start does not say",
+    )
     max_concurrent_workflow_tasks: int = Field(
         default=max(4, 2 * (os.cpu_count() or 1)),
         ge=2,

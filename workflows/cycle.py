@@ -87,6 +87,8 @@ class AgentCycle:
         given, contents = decoded(given), tuple(decoded(content) for content in contents)  # large ones come as they are
         total: CycleOutcome | None = None
         cycle = CycleInput.model_validate(given)
+        if cycle.worker_deadline:
+            cycle.default_deadline_s = host.default_deadline_s(info.task_queue)
         conversation = _conversation(cycle, contents)
         for number in range(1, HANDOVER_CYCLES + 1):
             outcome = await self._one(cycle, conversation)

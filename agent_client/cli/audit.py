@@ -58,10 +58,17 @@ def _question(detail: Detail) -> str:
     return f"{detail.get('name', 'question')} ({detail.get('question')})"
 
 
+def _asked(detail: Detail) -> str:
+    calls = [call for call in detail.get("calls") or [] if isinstance(call, dict)]
+    about = ", ".join(f"{call.get('tool')} {_value(call.get('input'))}" for call in calls)
+    return f"asked {_question(detail)}" + (f" about {about}" if about else "")
+
+
 def _started(detail: Detail) -> str:
     approvals = [item for item in detail.get("approved_by") or [] if isinstance(item, dict)]
     named = ", ".join(f"{responder_name(item)} ({item.get('question') or 'inline'})" for item in approvals)
-    return f"{detail.get('tool')} started" + (f", approved by {named}" if named else "")
+    given = f" with {_value(detail['input'])}" if "input" in detail else ""
+    return f"{detail.get('tool')} started{given}" + (f", approved by {named}" if named else "")
 
 
 def _ended(detail: Detail) -> str:
@@ -102,7 +109,7 @@ def _short(name: str, value: Any) -> str:
 
 _WORDS: dict[str, Callable[[Detail], str]] = {
     "prompt_queued": lambda detail: "prompt taken",
-    "question_asked": lambda detail: f"asked {_question(detail)}",
+    "question_asked": _asked,
     "answered": _answered,
     "refused": lambda detail: f"refused {detail.get('what')} ({detail.get('code')}): {detail.get('reason')}",
     "answer_unused": lambda detail: f"the answer to {_question(detail)} changed nothing: it came too late",
@@ -111,7 +118,6 @@ _WORDS: dict[str, Callable[[Detail], str]] = {
     "approval_void": lambda detail: (
         f"approval of {detail.get('tool')} is void: {detail.get('why') or 'it is not what was shown'}"
     ),
-    "input_final": lambda detail: f"{detail.get('tool')} will run with {_value(detail.get('input'))}",
     "call_refused": lambda detail: f"{detail.get('tool')} refused: {detail.get('text')}",
     "call_expired": lambda detail: f"{detail.get('tool')} did not run: its question expired",
     "tool_started": _started,

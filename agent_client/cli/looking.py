@@ -129,8 +129,13 @@ def print_questions(session: str, questions: "list[Question]") -> None:
         return
     now = datetime.now(UTC)
     print("\n\n".join(question_card(session, question, now, width=columns()) for question in questions))
-    if len(questions) > 1:
-        print(f"\nall at once: {command('approve', session, '--all')}  or  {command('deny', session, '--all')}")
+    at_once = [
+        command(verdict, session, "--all")
+        for verdict in ("approve", "deny")
+        if all(verdict in question.answers for question in questions)
+    ]
+    if len(questions) > 1 and at_once:
+        print(f"\nall at once: {'  or  '.join(at_once)}")
 
 
 def warn_of_short(short: Short, as_json: bool) -> None:

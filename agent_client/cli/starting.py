@@ -37,7 +37,9 @@ def start(
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it asks, or is done.")] = False,
     deadline: Annotated[
         str | None,
-        typer.Option(metavar="DURATION", help="How long each question waits: 45m, 3h, 2d.", show_default="30d"),
+        typer.Option(
+            metavar="DURATION", help="How long each question waits: 45m, 3h, 2d.", show_default="the worker's, 30d"
+        ),
     ] = None,
     limit_turns: _Cap = None,
     limit_total_tokens: _Cap = None,

@@ -4,8 +4,9 @@ from datetime import timedelta
 
 from countersign.agent_core.approvals import Ledger
 from countersign.agent_core.calls_in_doubt import given_up
-from countersign.agent_core.cycle.context import CycleContext
+from countersign.agent_core.cycle.context import CycleContext, bounded
 from countersign.agent_core.errors import CallbackError
+from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.messages import ToolResult, tool_uses
 from countersign.agent_core.wire import Pending, Question
 
@@ -73,7 +74,9 @@ class Batch:
         if question.id in self.ledger.void:
             tools = ", ".join(dict.fromkeys(call.tool for call in question.calls))
             self.context.note("approval_void", tool=tools, questions=[question.name], why=question.fault)
-        self.context.note("question_asked", question=question.id, name=question.name)
+        calls: list[JsonObject] = [{"tool": call.tool, "input": call.input} for call in question.calls]
+        self.context.note("question_asked", question=question.id, name=question.name, digest=question.digest,
+                          **bounded(reason=question.reason, calls=calls))  # fmt: skip
 
     def note_withdrawn(self) -> None:
         """Tell the audit trail of the questions that were asked and are asked no more, for whatever reason."""

@@ -11,6 +11,7 @@ from typing import Any
 from countersign.agent_core.approvals import Ask
 from countersign.agent_core.calls_in_doubt import doubt, resolve, with_doubt
 from countersign.agent_core.cycle.batch import STOPPED_TEXT, Batch
+from countersign.agent_core.cycle.context import bounded
 from countersign.agent_core.cycle.decider import Decider
 from countersign.agent_core.cycle.decision import Asked, Refused, Run
 from countersign.agent_core.cycle.signatures import approved_by, words_for_the_model
@@ -117,7 +118,7 @@ class Calls:
         for run in runs:
             approvals = approved_by([*self._batch.ledger.of(run.call.index), *self._batch.ledger.of(None)])
             self._context.note("tool_started", index=run.call.index, tool=run.call.tool, digest=run.call.digest,
-                               approved_by=[*approvals, *run.inline])  # fmt: skip
+                               approved_by=[*approvals, *run.inline], **bounded(input=run.call.input))  # fmt: skip
             if isinstance(run.tool, OutputTool):
                 self._batch.pending.outputs[run.call.index] = run.call.input
                 await conclude(run, run.tool.outcome(run.call))

@@ -168,8 +168,6 @@ class Decider:
             canonical = tool.canonical_input(use["input"])
         except ToolInputError as error:
             return Refused(error_result(use["toolUseId"], f"Error: {error}"), use, tool=tool, error=error)
-        if canonical != use["input"] or tool.tool_name != use["name"]:
-            self._context.note("input_final", index=index, tool=tool.tool_name, input=canonical)
         return ShownCall(
             index=index,
             tool_use_id=use["toolUseId"],
@@ -196,7 +194,7 @@ class Decider:
             # Every question of this event is asked, those already answered stay answered.
             return Asked([self._ledger.open("call", index, ask, [shown], fresh=True) for ask in asking.asked])
         self._ledger.withdraw_unasked("call", index)
-        changed = self._gates.policy_changed(index, use, shown, gone)
+        changed = self._gates.policy_changed(index, shown, gone)
         if changed is not None:
             return changed
         stale = [
@@ -206,7 +204,7 @@ class Decider:
         ]
         if stale:
             return Asked(stale)
-        asked = self._gates.input_changed(index, use, shown) or self._gates.run_again(index, use, shown)
+        asked = self._gates.input_changed(index, shown) or self._gates.run_again(index, shown)
         if asked is not None:
             return asked
         run = self._run(index, use, shown)

@@ -4,7 +4,7 @@ from typing import Any
 
 from countersign.agent_core.approvals import Ask, Ledger
 from countersign.agent_core.asking import Asking
-from countersign.agent_core.cycle.context import CycleContext
+from countersign.agent_core.cycle.context import CycleContext, bounded
 from countersign.agent_core.cycle.decision import Asked, Decision, Refused
 from countersign.agent_core.errors import ToolInputError
 from countersign.agent_core.json_values import canonical_json, digest
@@ -60,7 +60,7 @@ class Edits:
                 raise ToolInputError(f"there is no tool {use['name']!r}")
             canonical = tool.canonical_input(given)
         except ToolInputError as error:
-            self._context.note("edit_refused", index=index, tool=use["name"], input=given, reason=str(error))
+            self._context.note("edit_refused", index=index, tool=use["name"], reason=str(error), **bounded(input=given))
             if question is None:
                 text = f"Not run: a person approved it with another input, which can't be used: {error}"
                 return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
@@ -68,8 +68,8 @@ class Edits:
             again = self._ledger.open("call", index, ask, question.calls, fresh=True)
             again.fault = f"The answer's input can't be used: {error}"
             return Asked([again])
-        self._context.note("input_edited", index=index, tool=tool.tool_name, before=use["input"], after=canonical,
-                           question=question.id if question else name)  # fmt: skip
+        self._context.note("input_edited", index=index, tool=tool.tool_name, question=question.id if question else name,
+                           **bounded(before=use["input"], after=canonical))  # fmt: skip
         self._pending.edits[index] = canonical
         if question is not None:
             question.edited, question.edited_tool, question.verdict = canonical, tool.tool_name, True

@@ -1,5 +1,6 @@
 """The core's own questions: about calls that may have run, and approvals that don't cover what would run now."""
 
+from collections.abc import Iterator
 from typing import Any
 
 from countersign.agent_core.approvals import (
@@ -85,25 +86,40 @@ class Gates:
         return question if waits else None
 
     def refused_before(self, use: ToolUse, shown: ShownCall, gone: list[Question]) -> Decision | None:
-        """Answers whose question is not asked any more: a refusal stays one, whoever else asks."""
-        for question in gone:
-            if refused(question):
-                response = question.answer.response if question.answer else None
-                text = f"Not run: a person refused it ({question.name}: {response!r})."
-                self._context.note("call_refused", tool=shown.tool, question=question.id, text=text)
-                return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
+        """Answers that nobody asks for any more: a refusal stays one, whoever else asks."""
+        for question in [*(q for q in gone if refused(q)), *self._refusals(shown)]:
+            response = question.answer.response if question.answer else None
+            text = f"Not run: a person refused it ({question.name}: {response!r})."
+            self._context.note("call_refused", tool=shown.tool, question=question.id, text=text)
+            return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
         return None
 
-    def policy_changed(self, index: int, use: ToolUse, shown: ShownCall, gone: list[Question]) -> Decision | None:
+    def _refusals(self, shown: ShownCall) -> Iterator[Question]:
+        """What was refused to a gate, which may find nothing to ask about now, or to a tool that would not run now."""
+        for question in self._ledger.of(shown.index):
+            if question.status != "answered" or question.answer is None:
+                continue
+            if question.scope == "core" and question.name != UNKNOWN_OUTCOME_QUESTION:
+                no = not approves(question.answer.response)
+            elif question.scope == "tool":
+                same = any(call_digest(call.tool, call.input) == call_digest(shown.tool, shown.input)
+                           for call in question.calls)  # fmt: skip
+                no = refused(question) and not same  # the tool that asked hears it
+            else:
+                no = False
+            if no:
+                yield question
+
+    def policy_changed(self, index: int, shown: ShownCall, gone: list[Question]) -> Decision | None:
         """Answers whose question is not asked any more, no refusal among them: a person decides anew."""
         found: list[JsonObject] = [
             {"was_asked": question.name, "reason": question.reason, "response": question.answer.response}
             for question in gone if question.answer is not None
         ]  # fmt: skip
         note = "The policy that asked this has changed since it was answered."
-        return self._gate(index, use, shown, POLICY_CHANGED_QUESTION, found, note)
+        return self._gate(index, shown, POLICY_CHANGED_QUESTION, found, note)
 
-    def input_changed(self, index: int, use: ToolUse, shown: ShownCall) -> Decision | None:
+    def input_changed(self, index: int, shown: ShownCall) -> Decision | None:
         """What the approval of a batch and a "retry" cover: the call as it was shown."""
         retry, found = self._retry(index), []
         for question in [*self._ledger.of(None), *([retry] if retry else [])]:
@@ -113,9 +129,9 @@ class Gates:
                 what = {"tool": signed.tool, "input": signed.input} if signed else None
                 found.append({"was_asked": question.name, "reason": question.reason, "signed": what})
         note = "The call was changed after it was approved."
-        return self._gate(index, use, shown, INPUT_CHANGED_QUESTION, found, note)
+        return self._gate(index, shown, INPUT_CHANGED_QUESTION, found, note)
 
-    def run_again(self, index: int, use: ToolUse, shown: ShownCall) -> Decision | None:
+    def run_again(self, index: int, shown: ShownCall) -> Decision | None:
         """What an approval covers that nobody asks for again: one run."""
         runs = self._pending.executions.get(index, 0)
         tool = self._context.agent.tool_registry.get(shown.tool)
@@ -127,24 +143,20 @@ class Gates:
             approvals.append(changed)
         found: list[JsonObject] = [{"was_asked": question.name, "runs": runs} for question in approvals]
         note = "A hook asks to run this call again."
-        return self._gate(index, use, shown, RUN_AGAIN_QUESTION, found, note)
+        return self._gate(index, shown, RUN_AGAIN_QUESTION, found, note)
 
-    def _gate(
-        self, index: int, use: ToolUse, shown: ShownCall, name: str, found: list[JsonObject], note: str
-    ) -> Decision | None:
-        """One question of Countersign's own about all that was found. None once it is approved, and if nothing was."""
+    def _gate(self, index: int, shown: ShownCall, name: str, found: list[JsonObject], note: str) -> Decision | None:
+        """One question of Countersign's own about all that was found. None once it is approved, and if nothing was.
+
+        That it was not refused, `refused_before` has seen.
+        """
         if not found:
             return None
         first, *more = found
         ask = Ask(name, {**first, **({"also": more} if more else {}), "note": note}, None)
-        question = self._ledger.standing("core", index, name)
-        if question is None or question.status != "answered" or question.answer is None:
+        question = self._ledger.latest("core", index, name)
+        if question is None or question.status != "answered":
             return Asked([self._ledger.open("core", index, ask, [shown])])
-        changed = question.digest != question_digest(ask.name, ask.reason, [shown])
-        if not refused(question) and (changed or self._ledger.lapsed(question)):
+        if question.digest != question_digest(ask.name, ask.reason, [shown]) or self._ledger.lapsed(question):
             return Asked([self._ledger.open("core", index, ask, [shown], fresh=True)])
-        if approves(question.answer.response):
-            return None
-        text = f"Not run: a person refused it ({ask.name}: {question.answer.response!r})."
-        self._context.note("call_refused", tool=shown.tool, question=question.id, text=text)
-        return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
+        return None

@@ -68,11 +68,13 @@ def record(question: Question, answer: ParsedAnswer, now: datetime, channel: str
     if question.status != "open":
         return None
     question.status = "answered"
+    earlier = answer.at is not None and datetime.fromisoformat(answer.at) < now
     question.answer = Answer(
         response=answer.response,
         responder=answer.responder,
         comment=answer.comment,
         at=timestamp(now),
+        said_at=answer.at if earlier else None,
         channel=channel,
     )
     return question.answer

@@ -100,14 +100,16 @@ def _take(
         What stands behind its message if it is done: its results, those of refused calls and after hooks
         included, as the model was given them.
     """
-    calls = cycle.calls if cycle else []
-    for call in calls:
+    calls, earlier = (cycle.calls, cycle.earlier) if cycle else ([], [])
+    for call in [*earlier, *calls]:
         if call.status == "finished" and call.outcome is not None:
             rebuilt.outcomes.append(call.outcome)
     settled = later[0].opened_with if later else []
     if any("toolResult" in block for message in settled for block in message["content"]):
         rebuilt.kept += len(calls)
         return settled
+    for call in earlier:
+        pending.executions[call.index] = pending.executions.get(call.index, 0) + 1
     for call in calls:
         if call.status == "finished" and call.outcome is not None and call.outcome.result is not None:
             pending.recovered[call.index] = call  # the next cycle's hooks and handlers hear of it first

@@ -104,6 +104,7 @@ class Turns:
             model_calls=state.model_calls,
             handover_after_s=options.handover_after_s,
             default_deadline_s=options.deadline_s or DEADLINE_S,
+            worker_deadline=options.deadline_s is None,
             approval_ttl_s=options.approval_ttl_s,
         )
 

@@ -7,7 +7,7 @@ from temporalio import workflow
 from temporalio.worker import Worker
 from tests.activities.calls import PassesOn, served, tool_call
 
-from countersign import ScriptedModel, tool
+from countersign import ScriptedModel, ToolContext, tool
 from countersign.activities.registry import activities_for
 from countersign.agent_core.messages import assistant_text, user_message
 from countersign.agent_core.wire import MODEL_ACTIVITY, READ_CYCLE_ACTIVITY, ModelCall, Recovery
@@ -27,6 +27,18 @@ async def endless() -> str:
     BEGAN.set()
     await asyncio.sleep(60)
     return "never"
+
+
+@tool(context=True)
+def writes(tool_context: ToolContext) -> None:
+    """Write to the agent's state."""
+    tool_context.agent.state.set("tried", 1)
+
+
+@tool(context=True)
+def asks(tool_context: ToolContext) -> None:
+    """Ask."""
+    tool_context.interrupt("really?")
 
 
 @tool
@@ -57,7 +69,7 @@ def call_of(name: str, cycle: int, index: int, **more) -> list:
 
 async def read(queue, model, steps, until) -> Recovery:
     """Run these activities, terminate their workflow, and read what it had finished."""
-    deployments = served(quick, endless, large, model=model)
+    deployments = served(quick, endless, writes, asks, large, model=model)
     worker = Worker(
         queue.client, task_queue=queue.name, workflows=[LikeACycle, PassesOn], activities=activities_for(deployments),
         graceful_shutdown_timeout=timedelta(milliseconds=100),
@@ -98,6 +110,22 @@ async def test_finished_calls_keep_their_results_and_a_running_one_is_unknown(qu
     assert done.outcome.result["content"] == [{"text": "done"}]
     assert (running.index, running.status) == (1, "unknown")
     assert [call.call.tool for call in cycle.calls if call.call] == ["quick", "endless"]
+
+
+async def test_earlier_runs_of_a_call_are_told_with_what_they_wrote(queue):
+    """Only those that ran to their end; their results are of no use any more."""
+    BEGAN.clear()
+
+    async def begun(_) -> bool:
+        return BEGAN.is_set()
+
+    runs = [call_of("writes", 1, 0), call_of("asks", 1, 0), call_of("quick", 1, 1), call_of("endless", 1, 0)]
+    recovery = await read(queue, ScriptedModel([]), runs, begun)
+    [cycle] = recovery.cycles
+    assert [(call.index, call.status) for call in cycle.calls] == [(1, "finished"), (0, "unknown")]
+    [ran] = cycle.earlier
+    assert ran.outcome is not None
+    assert (ran.index, ran.outcome.result, ran.outcome.state_set) == (0, None, {"tried": 1})
 
 
 async def test_an_answer_that_a_hook_discarded_is_not_brought_back(queue):

@@ -165,6 +165,33 @@ async def test_a_lost_call_stays_unknown_on_a_worker_that_has_the_tool_for_anoth
     assert outcome.kind == "unknown"
 
 
+async def test_a_worker_of_other_code_does_not_use_up_what_was_signed(queue):
+    """Another worker may have the right code; if none has, a person is asked, and told that nobody has run the call."""
+
+    @tool
+    def pay(cents: int, currency: str = "EUR") -> str:
+        """Pay, as it became after the call was signed."""
+        return currency
+
+    signed = tool_call("pay", {"cents": 5})
+    outcome = await outcome_of(queue, served(pay), signed)
+    assert (outcome.kind, outcome.not_run) == ("unknown", True)
+    assert "other code" in outcome.detail and "EUR" in outcome.detail
+
+    @tool(name="pay")
+    def pay_as_signed(cents: int) -> str:
+        """Pay, as it was."""
+        return "paid"
+
+    async with queue.worker(served(pay)):
+        handle = await queue.start("pay", signed)
+        async with asyncio.timeout(20):
+            while not any(p.attempt >= 3 for p in (await handle.describe()).raw_description.pending_activities):
+                await asyncio.sleep(0.02)
+    async with queue.worker(served(pay_as_signed)):
+        assert text_of(ToolOutcome.model_validate(await asyncio.wait_for(handle.result(), 20))) == "paid"
+
+
 async def test_a_tool_that_no_worker_has_never_started(queue):
     """An unknown tool on its first attempt surely did not run."""
     outcome = await outcome_of(queue, served(beats), tool_call("gone"))

@@ -142,6 +142,8 @@ async def test_signals_prompt_and_respond_reach_the_session(served):
     assert await session.wait_for_questions(SOON) == []
     texts = [message_text(message) async for message in session.transcript()]
     assert texts[-1] == "deleted a"
+    [answered] = [line.detail["answer"] for line in await session.audit() if line.event == "answered"]
+    assert answered["said_at"] < answered["at"], "an approval lapses from when it was sent"
     await session.close()
 
 

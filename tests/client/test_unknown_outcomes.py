@@ -8,6 +8,7 @@ import pytest
 from tests.client.test_sessions import SOON
 
 from countersign.agent_client.cli.cards import card_calls, question_card, short_card
+from countersign.agent_client.cli.looking import print_questions
 from countersign.agent_core.wire import Question, ShownCall
 
 NOW = datetime(2026, 1, 2, 12, tzinfo=UTC)
@@ -43,6 +44,21 @@ def test_the_card_of_a_call_that_nobody_took_does_not_say_that_it_may_have_run()
     """It surely has not."""
     card = question_card("s", question(UNTAKEN), NOW)
     assert "  nobody has run deploy with" in card and "may have run" not in card
+
+
+@pytest.mark.parametrize(
+    ("others", "offered"),
+    [
+        ({"approve": "y", "deny": "n"}, ["all at once: countersign approve s --all  or  countersign deny s --all"]),
+        ({"deny": "n"}, ["all at once: countersign deny s --all"]),
+        (ANSWERS, []),
+    ],
+)
+def test_an_answer_to_all_is_offered_if_all_take_it(capsys, others, offered):
+    """One question among them that has no such answer, and the command would be refused."""
+    yes_or_no = question("x", answers={"approve": "y", "deny": "n"})
+    print_questions("s", [yes_or_no, question(LOST, answers=others)])
+    assert [line for line in capsys.readouterr().out.splitlines() if line.startswith("all at once")] == offered
 
 
 @pytest.mark.parametrize(("note", "words"), [(LOST, "may have run"), (UNTAKEN, "nobody has run")])

@@ -497,6 +497,30 @@ def test_an_approval_lapses(hours, ran):
         assert log == [1]
 
 
+@pytest.mark.parametrize(("said", "ran"), [("2029-12-31T00:30:00Z", [1]), ("2029-12-30T00:00:00+00:00", [])])
+@pytest.mark.parametrize("beside", [True, False])
+def test_an_approval_lapses_from_when_it_was_said(said, ran, beside):
+    """A signal may have waited for a worker; the clock is at the first of January, 2030, when it is taken."""
+    log, clock = [], Clock()
+    session, step = timed(make(log, acts(1)), clock)
+    inner = {"interruptId": session.open_questions()[0].id, "response": "y"}
+    block = {"at": said, "interruptResponse": inner} if beside else {"interruptResponse": {**inner, "at": said}}
+    session.answer([block], clock.moment, "signal")
+    step()
+    assert (log, len(session.open_questions())) == (ran, 0 if ran else 1)
+
+
+def test_nobody_makes_an_approval_last_longer_by_saying_that_it_was_said_later():
+    """A time to come is no claim that counts."""
+    log, clock = [], Clock()
+    session, step = timed(make(log, acts(1)), clock)
+    inner = {"interruptId": session.open_questions()[0].id, "response": "y", "at": "2031-01-01T00:00:00Z"}
+    session.answer({"interruptResponse": inner}, clock.moment, "signal")
+    clock.forward(hours=25)
+    step()
+    assert (log, len(session.open_questions())) == ([], 1)
+
+
 def test_a_refusal_does_not_lapse():
     """A "no" holds however late the worker is."""
     log, clock = [], Clock()

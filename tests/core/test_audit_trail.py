@@ -68,6 +68,30 @@ def test_an_inline_refusal_has_a_line():
     assert refused["question"] is None and "too early" in refused["text"]
 
 
+def raise_to(value):
+    def hook(event: BeforeToolCallEvent):
+        event.tool_use["input"]["x"] = value
+
+    return hook
+
+
+def test_the_trail_alone_says_what_was_signed_and_what_ran():
+    """Also where a hook has made another call of the model's."""
+    it = Driven(make([], acts(1), hooks=[raise_to(45), asking])).prompt().step()
+    it.answer("y").step()
+    [asked], [started] = lines(it, "question_asked"), lines(it, "tool_started")
+    assert (asked["reason"], asked["calls"]) == ("sure?", [{"tool": "act", "input": {"x": 45}}])
+    assert started["input"] == {"x": 45}
+    assert [approval["question"] for approval in started["approved_by"]] == [asked["question"]]
+
+
+def test_a_large_input_stands_there_with_its_size():
+    """The trail is carried from run to run; the question and the call have the input itself."""
+    it = Driven(make([], acts(1), hooks=[raise_to(10**3000), asking])).prompt().step()
+    [asked] = lines(it, "question_asked")
+    assert "calls" not in asked and asked["calls_bytes"] > 3000
+
+
 CORE = Path(__file__).parents[2] / "agent_core"
 
 

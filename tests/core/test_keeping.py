@@ -11,7 +11,7 @@ from strands.session import FileSessionManager as StrandsFiles
 from tests.core.driving import acts, make, reply, results, valid
 from tests.core.paying import payer
 
-from countersign import tool
+from countersign import ToolContext, tool
 from countersign.agent_core.messages import tool_uses
 from countersign.errors import AnswerRefused, EventLoopException
 from countersign.hooks import AfterModelCallEvent, AfterToolCallEvent, BeforeToolCallEvent
@@ -80,6 +80,91 @@ def test_what_is_stored_is_the_batch_that_hooks_left(tmp_path):
 
     stored([act])("go")
     assert found == [({"x": 2}, True)]
+
+
+@pytest.mark.parametrize(("idempotent", "doubted"), [(False, [0]), (True, [])])
+async def test_cancelled_invocations_do_not_count_as_deaths(tmp_path, idempotent, doubted):
+    """A process that dies after two of them leaves what it would have left without them."""
+    begun, runs, left = asyncio.Event(), [], []
+
+    def one_call(scene):
+        return calls(("act", {"x": 1})) if len(scene.turn) == 1 else "done"
+
+    def stored():
+        return make([], one_call, hooks=[], tools=[act], session_manager=FileSessionManager("s", str(tmp_path)))
+
+    @tool(idempotent=idempotent)
+    async def act(x: int) -> int:
+        """Act."""
+        runs.append(x)
+        begun.set()
+        if len(runs) <= 2:
+            await asyncio.Event().wait()
+        left.append(stored()._here()._session.state.pending)
+        return x
+
+    for _ in range(2):
+        running = asyncio.create_task(stored().invoke_async("go"))
+        await begun.wait()
+        begun.clear()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+    await stored().invoke_async("go")
+    assert [sorted(pending.unknown) for pending in left] == [doubted]
+
+
+def test_a_third_death_in_a_row_is_asked_about_too(tmp_path):
+    """No cycle ends between them: none gives up the calls of those before it, and the conversation stays valid."""
+    runs, left = [], []
+
+    def stored():
+        return make([], acts(1, 2), tools=[act], session_manager=FileSessionManager("s", str(tmp_path)))
+
+    @tool(idempotent=True)
+    def act(x: int) -> int:
+        """Act; whatever comes after a death in it is done by another agent."""
+        runs.append(x)
+        if len(runs) == 1:
+            stored()([])
+        elif len(runs) == 2:
+            stored()(reply(asked, None, "y")[1:])
+        elif len(runs) == 3:
+            left.append(stored())
+        return x
+
+    asked = stored()("go")
+    stored()(reply(asked, "y"))
+    assert runs == [1, 1, 2]
+    later = left[0]
+    assert [question.reason["tool"] for question in later([]).interrupts] == ["act", "act"]
+    assert later(reply(later([]), "skip", "skip")).stop_reason == "end_turn" and valid(later)
+
+
+def test_a_lost_second_run_runs_again_as_the_second(tmp_path):
+    """With its key, and with what the first run wrote to the agent's state."""
+    keys = []
+
+    def stored():
+        return make([], acts(1), hooks=[again], tools=[act], session_manager=FileSessionManager("s", str(tmp_path)))
+
+    def again(event: AfterToolCallEvent):
+        event.retry = event.result["status"] == "error"
+
+    @tool(context=True, idempotent=True)
+    def act(x: int, tool_context: ToolContext) -> int:
+        """Act: fail once, and die once."""
+        keys.append((tool_context.idempotency_key, tool_context.agent.state.get("tried")))
+        if len(keys) == 1:
+            tool_context.agent.state.set("tried", True)
+            raise ConnectionError("the first run fails")
+        if len(keys) == 2:
+            stored()([])  # as a process would that comes after this one
+        return x
+
+    stored()("go")
+    first, second, third = keys
+    assert first[0] != second[0] and second == third == (second[0], True)
 
 
 def test_a_later_process_that_knows_no_question_is_told(tmp_path):
@@ -152,6 +237,26 @@ def test_messages_without_their_state_do_not_count(tmp_path):
     assert agent(one_call).messages == later.messages
 
 
+def test_a_process_that_dies_in_its_first_store_leaves_no_broken_conversation(tmp_path):
+    """Also where a manager had stored messages, and no state of theirs yet."""
+
+    class Dies(StrandsFiles):
+        def append_message(self, message, agent, **kwargs):
+            super().append_message(message, agent)
+            if "toolUse" in message["content"][0]:
+                raise OSError("died")
+
+    def agent(manager):
+        return make(log, acts(1), hooks=[], session_manager=manager("s", storage_dir=str(tmp_path)))
+
+    log = []
+    with pytest.raises(EventLoopException, match="died"):
+        agent(Dies)("go")
+    later = agent(StrandsFiles)
+    assert later([]).interrupts[0].name == "unknown-outcome" and log == []
+    assert later(reply(later([]), "retry")).stop_reason == "end_turn" and valid(later) and log == [1]
+
+
 class Breaks:
     """A session manager whose disk is full from some moment on."""
 
@@ -172,10 +277,10 @@ class Breaks:
 
 
 async def test_storing_does_not_hold_up_the_loop():
-    """It happens in a thread, before tools as after them."""
+    """It happens in a thread, before tools as after them; the first time in two steps."""
     manager = Breaks(9)
     assert (await make([], acts(1), hooks=[], session_manager=manager).invoke_async("go")).stop_reason == "end_turn"
-    assert manager.left == 7 and threading.current_thread() not in manager.threads
+    assert manager.left == 6 and threading.current_thread() not in manager.threads
 
 
 def test_tools_do_not_run_if_the_session_can_not_be_stored():
@@ -223,4 +328,4 @@ async def test_a_cancelled_invocation_is_stored():
     running.cancel()
     with pytest.raises(asyncio.CancelledError):
         await running
-    assert manager.left == 7 and valid(agent)
+    assert manager.left == 6 and valid(agent)

@@ -69,6 +69,16 @@ def test_what_a_hook_wants_to_run_again_is_decided_anew():
     assert it.result_texts()[1] == "good"
 
 
+@pytest.mark.parametrize("last", [finished(0, "u", "a"), UNKNOWN, RecoveredCall(index=0, status="never_started")])
+def test_earlier_runs_of_a_call_count(last):
+    """Its next key is another one than theirs, and what they wrote to the agent's state is kept."""
+    earlier = [finished(0, "u", "bad", state_set={"tried": tries}) for tries in (1, 2)]
+    cycle = RecoveredCycle(cycle=1, response=BOTH, calls=[last], earlier=earlier)
+    it = crash(Driven(make([], [])).prompt(), cycle)
+    assert it.session.state.pending.executions == {0: 2}
+    assert it.session.state.agent_state == {"tried": 2}
+
+
 def test_a_batch_question_does_not_show_what_has_run():
     """Asked anew after a failed cycle, it is about the calls that are left."""
 

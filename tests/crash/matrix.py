@@ -24,6 +24,9 @@ from countersign.agent_client.dev_server import DevServer
 TRIES = 5
 """Runs for a point: which events a worker gets in one activation is chance, so that a point may not be met."""
 
+MOST_MISSED = 0.05
+"""Of the points, the part that may not be met in any of these runs; but one may always."""
+
 USAGE_ERROR = 2
 
 SENT = ("activation handled", "activation sent", "activity marked", "activity ended", "activity reported")
@@ -62,9 +65,28 @@ class Figures:
         """Everything that was not as promised, with its point."""
         return [f"{run.point}: {fault}" for run in self.runs for fault in run.report.faults]
 
+    @property
+    def killed(self) -> set[str]:
+        """Points that were met."""
+        return {str(run.point) for run in self.runs if run.killed}
+
+    @property
+    def missed(self) -> set[str]:
+        """Points that no run met."""
+        return {str(run.point) for run in self.runs} - self.killed
+
+    @property
+    def gaps(self) -> list[str]:
+        """What this matrix has not shown, as too little was killed."""
+        killed, missed = self.killed, self.missed
+        kinds = {kind_of(point) for point in missed} - {kind_of(point) for point in killed}
+        found = [f"nothing was killed at any {kind!r}" for kind in sorted(kinds)]
+        if len(missed) > max(1, MOST_MISSED * (len(killed) + len(missed))):
+            found.append(f"{len(missed)} of {len(killed) + len(missed)} points were not met; {MOST_MISSED:.0%} may be")
+        return found
+
     def __str__(self) -> str:
-        killed = {run.point for run in self.runs if run.killed}
-        missed = {str(run.point) for run in self.runs} - killed
+        killed, missed = self.killed, self.missed
         counts = [run.report.effects for run in self.runs]
         lost = sum(count[label] == 0 for count in counts for label in TEXTS)
         doubled = sum(max(0, number - 1) for count in counts for number in count.values())
@@ -78,6 +100,7 @@ class Figures:
             f"  calls cut before they could report: {cut or 'none'}"
             + ("; a person was asked about each, as it should be" if cut else ""),
             *(f"  not met in {TRIES} runs: {point}" for point in sorted(missed)),
+            *(f"  FAULT: {gap}" for gap in self.gaps),
         ])  # fmt: skip
 
 
@@ -161,7 +184,7 @@ async def servers_killed(points: Sequence[str], base: Run, lanes: int, say: Say)
 
 
 async def run(options: argparse.Namespace) -> int:
-    """Run what was asked for; returns the number of faults."""
+    """Run what was asked for; returns the number of faults, gaps included."""
     async with DevServer(leash=True) as server:
         base = await clean(server.address)
         points = chosen(base.met, options)
@@ -171,12 +194,12 @@ async def run(options: argparse.Namespace) -> int:
         if options.kill in ("worker", "both"):
             figures = await workers_killed(points, base, server.address, options.lanes, say)
             say(str(figures))
-            faults += len(figures.faults)
+            faults += len(figures.faults) + len(figures.gaps)
     sent = for_server(points, options)
     if sent:
         figures = await servers_killed(sent, base, options.server_lanes, say)
         say(str(figures))
-        faults += len(figures.faults)
+        faults += len(figures.faults) + len(figures.gaps)
     return faults
 
 

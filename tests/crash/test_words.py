@@ -2,8 +2,11 @@
 
 import argparse
 from collections import Counter
+from contextlib import nullcontext
+from types import SimpleNamespace
 
 import pytest
+from tests.crash import matrix
 from tests.crash.matrix import Figures, NoSuchPoint, chosen, for_server
 from tests.crash.points import POINTS
 from tests.crash.runs import Run
@@ -51,6 +54,45 @@ def test_the_result_says_why_people_were_asked_and_what_was_not_met():
     assert "points 1 (1 not met), runs 2;" in text
     assert "calls cut before they could report: 1; a person was asked about each, as it should be" in text
     assert "not met in 5 runs: body began a #1" in text
+
+
+@pytest.mark.parametrize(
+    ("met", "missed", "gaps"),
+    [
+        (["body began a #1"], ["body began b #1"], []),
+        ([f"body began {number}" for number in range(57)], ["body began a #1", "body began b #1"], []),
+        ([f"body began {number}" for number in range(8)], ["body began a #1", "body began b #1"],
+         ["2 of 10 points were not met; 5% may be"]),
+        (["body began a #1"], ["activity marked pay #1"], ["nothing was killed at any 'activity marked'"]),
+        (["activation sent session #1"], ["activation sent cycle-1 #1"],
+         ["nothing was killed at any 'activation sent cycle'"]),
+    ],
+)  # fmt: skip
+def test_too_little_killed_is_a_fault(met, missed, gaps):
+    """A point may be missed by chance; a kind of which none was met, or many points, has not been tried."""
+    figures = Figures("worker killed", [])
+    for point in met:
+        figures.take(Run(point))
+        figures.take(Run(point, killed=True))
+    for point in missed:
+        figures.take(Run(point))
+    assert figures.gaps == gaps
+    assert all(gap in str(figures) for gap in gaps)
+
+
+async def test_the_command_fails_if_too_little_was_killed(monkeypatch):
+    """`make crash` does not end well because nothing went wrong where nothing was done."""
+
+    async def clean(address):
+        return Run(None, met=list(MET))
+
+    async def never_there(address, point):
+        return Run(point)
+
+    monkeypatch.setattr(matrix, "DevServer", lambda **_: nullcontext(SimpleNamespace(address="")))
+    monkeypatch.setattr(matrix, "clean", clean)
+    monkeypatch.setattr(matrix, "worker_run", never_there)
+    assert await matrix.run(options(kill="worker", lanes=1)) > 0
 
 
 def test_a_soak_tells_in_words_what_operators_met():

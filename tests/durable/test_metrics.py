@@ -65,34 +65,41 @@ def ours(metrics: str, agent: str = "per-call") -> dict[tuple[str, str], float]:
 
 
 async def test_a_scrape_finds_what_people_decided(lab):
-    """One approval, one denial, one expiry, a refused answer: counted as they come, over runs and a replay."""
+    """An approval, a denial, an expiry, a refused answer, a stop: counted as they come, over runs and a replay."""
     flags = [f"--metrics-address=127.0.0.1:{free_port()}", "--fleet-metrics-s", "0.2"]
     url = f"http://{flags[0].partition('=')[2]}/metrics"
     worker = lab.worker("lab.agents", None, *flags)
-    effects = f"effects={lab.effects_file}"
+    effects, age = f"effects={lab.effects_file}", ("countersign_oldest_question_age_seconds", "")
     session = await lab.start(worker, "per-call", f"{effects} effect:a effect:b", continue_after_events=15)
     first, second = await questions(session, 2)
     async with asyncio.timeout(30):
-        while ours(await until(url, 200)).get(("countersign_questions_open", "")) != 2:
+        while (shown := ours(await until(url, 200))).get(("countersign_questions_open", "")) != 2 or not shown[age]:
             await asyncio.sleep(0.1)
+    assert shown["countersign_sessions_waiting", ""] == 1
     with pytest.raises(AnswerRefused):
         await session.answer(("int-no-such", "y"))
     await session.answer((first.id, "y"))
     await session.answer((second.id, "n"))
     await session.result()
     await (await lab.start(worker, "per-call", f"{effects} effect:c", deadline_s=0.5)).result()
+    stopped = await lab.start(worker, "per-call", f"{effects} effect:d")
+    await questions(stopped, 1)
+    await stopped.stop()
+    await stopped.result()
     begun = (await lab.history_of(session.id)).events[0].workflow_execution_started_event_attributes
     assert begun.continued_execution_run_id, "the counts go on from run to run"
     counts = ours(await until(url, 200, "countersign_turns_total"))
     expected = {
-        ("countersign_questions_asked_total", ""): 3,
+        ("countersign_questions_asked_total", ""): 4,
         ("countersign_answers_total", "approved"): 1,
         ("countersign_answers_total", "denied"): 1,
         ("countersign_decision_seconds_count", "approved"): 1,
         ("countersign_decision_seconds_count", "denied"): 1,
         ("countersign_questions_expired_total", ""): 1,
+        ("countersign_questions_withdrawn_total", ""): 1,
         ("countersign_answers_refused_total", "unknown_interrupt"): 2,  # the client sends it once more
         ("countersign_turns_total", "end_turn"): 2,
+        ("countersign_turns_total", "cancelled"): 1,
     }
     assert {key: counts.get(key) for key in expected} == expected
     assert counts["countersign_model_tokens_total", "output"] > 0

@@ -195,3 +195,47 @@ async def last_heartbeat(cycle):
     """When a cycle's only call has last told how far it is, and what it said, as the server knows it."""
     [call] = (await cycle.describe()).raw_description.pending_activities
     return call.last_heartbeat_time.ToNanoseconds(), [json.loads(part.data) for part in call.heartbeat_details.payloads]
+
+
+CHARGING = '''
+import asyncio
+from pathlib import Path
+from countersign import Agent, ScriptedModel, ToolContext, durable, tool
+from countersign.hooks import AfterToolCallEvent
+from countersign.models import calls
+
+@tool(context=True, idempotent=True)
+async def charge(tool_context: ToolContext, log: str) -> str:
+    """Charge: fail in the first run, and hang in the second."""
+    with Path(log).open("a") as keys:
+        keys.write(tool_context.idempotency_key + "\\n")
+    runs = len(Path(log).read_text().split())
+    if runs == 1:
+        raise ConnectionError("down")
+    if runs == 2:
+        await asyncio.sleep(60)
+    return "charged"
+
+def again(event: AfterToolCallEvent):
+    event.retry = event.result["status"] == "error"
+
+@durable("charging")
+def charging():
+    model = ScriptedModel(lambda scene: "done" if len(scene.turn) > 1 else calls(("charge", {"log": scene.prompt})))
+    return Agent(model, tools=[charge], hooks=[again])
+'''
+
+
+async def test_a_lost_second_run_is_repeated_with_its_own_key(lab, client):
+    """And not with that of the first run, of which a vendor still knows that it failed."""
+    lab.package("charges", agents=CHARGING)
+    session = await lab.start(lab.worker("charges.agents"), "charging", str(lab.effects_file))
+    async with asyncio.timeout(60):
+        while len(lab.effects()) < 2:
+            await asyncio.sleep(0.05)
+    await client.get_workflow_handle(f"{session.id}/cycle-1").terminate(reason="a test")
+    [question] = await questions(session, 1)
+    await session.answer((question.id, "retry"))
+    assert (await session.result()).stop_reason == "end_turn"
+    first, second, third = lab.effects()
+    assert first != second == third

@@ -1,11 +1,14 @@
 """Blobs in S3, against a server on loopback that speaks it; and what claims of buckets may name."""
 
+import os
 import uuid
 
 import boto3
 import pytest
 from moto.server import ThreadedMotoServer
 from temporalio.converter import StorageDriverClaim, StorageDriverStoreContext, StorageDriverWorkflowInfo
+from tests.durable.test_waiting import history, questions
+from tests.payloads.test_durable_storage import BULKY
 
 from countersign.agent_client.payloads import PayloadSettings, data_converter
 from countersign.agent_client.payloads.buckets import claim_check
@@ -108,6 +111,27 @@ async def test_a_process_without_a_store_says_what_to_set(bucket):
     [reference] = await converter(f"s3://{name}").encode([VALUE])
     with pytest.raises(StorageError, match=rf"bucket '{name}'.*s3://.*COUNTERSIGN_STORAGE"):
         await data_converter(PayloadSettings(storage="")).decode([reference])
+
+
+async def test_a_session_lives_on_a_bucket(bucket, lab, monkeypatch):
+    """A large prompt and a large result around an approval and a lost worker: the transcript has both, whole."""
+    _, name = bucket
+    monkeypatch.setenv("COUNTERSIGN_STORAGE", f"s3://{name}/agents")
+    lab.package("bulky", agents=BULKY)
+    worker, prompt = lab.worker("bulky.agents"), os.urandom(150_000).hex()
+    probe = keys_in(bucket)
+    session = await (await lab.client(worker)).start("bulky", prompt)
+    [question] = await questions(session, 1)
+    before = keys_in(bucket)
+    assert len(before) > len(probe), "the prompt is in the bucket"
+    worker.restart()
+    await session.approve(question.id)
+    assert (await session.result()).stop_reason == "end_turn"
+    asked, _, ran, _ = await history(session)
+    assert asked["content"] == [{"text": prompt}]
+    assert len(ran["content"][0]["toolResult"]["content"][0]["text"]) == 50_000
+    assert len(after := keys_in(bucket)) > len(before), "the result is, too"
+    assert all(f"/wi/{session.id}/" in key for key in after if key not in probe), "and goes with its session"
 
 
 DIGEST = "0" * 64

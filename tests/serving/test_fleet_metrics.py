@@ -14,7 +14,7 @@ from countersign.activities.search_attributes import register
 from countersign.agent_client.listing import count_asking
 from countersign.agent_core.wire import MEMO_QUESTIONS, SEARCH_AGENT, SEARCH_PENDING, SESSION_WORKFLOW
 from countersign.serving import fleet_metrics
-from countersign.serving.fleet_metrics import counted, pause_s
+from countersign.serving.fleet_metrics import Waiting, counted, pause_s, report
 from countersign.serving.shares import Share
 
 OLDEST = datetime(2026, 1, 1, tzinfo=UTC)
@@ -81,6 +81,40 @@ async def test_another_agents_sessions_use_up_no_place(client, queue):
     found = (await counted(client, share(queue, "looker", "payer")))["looker"]
     assert (found.sessions, found.questions, found.asked_at) == (2, 4, OLDEST)
     assert not found.truncated
+
+
+class Remembering:
+    """A meter whose gauges remember what they were set to last: by name, without what all names share, and agent."""
+
+    def __init__(self) -> None:
+        self.values: dict[tuple[str, str | None], float] = {}
+
+    def create_gauge(self, name: str, *_: str) -> Any:
+        """A gauge of that name."""
+
+        class Gauge:
+            def set(_, value: float, labels: dict[str, str] | None = None) -> None:
+                self.values[name.removeprefix("countersign_"), (labels or {}).get("agent")] = value
+
+        return Gauge()
+
+    create_gauge_float = create_gauge
+
+
+def test_every_gauge_says_what_was_counted_of_its_agent():
+    """An agent of which nothing waits has zeros, and not its last values; an age is one, whatever the clocks say."""
+    meter: Any = Remembering()
+    now = OLDEST + timedelta(hours=2)
+    many = Waiting(sessions=3, questions=5, unknown=1, asked_at=OLDEST, truncated=True)
+    ahead = Waiting(sessions=1, questions=1, asked_at=now + timedelta(seconds=1))
+    report(meter, {"payer": many, "looker": Waiting(), "ahead": ahead}, now)
+    names = ("sessions_waiting", "questions_open", "unknown_outcomes_open", "oldest_question_age_seconds",
+             "fleet_truncated")  # fmt: skip
+    told = {agent: [meter.values[name, agent] for name in names] for agent in ("payer", "looker", "ahead")}
+    assert told == {"payer": [3, 5, 1, 7_200.0, 1], "looker": [0, 0, 0, 0.0, 0], "ahead": [1, 1, 0, 0.0, 0]}
+    assert meter.values["fleet_counted_timestamp_seconds", None] == now.timestamp()
+    report(meter, {"payer": Waiting()}, now)
+    assert [meter.values[name, "payer"] for name in names] == [0, 0, 0, 0.0, 0]
 
 
 def test_workers_that_started_together_do_not_count_together():
