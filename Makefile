@@ -34,7 +34,7 @@ demo: $(READY) ## Run the demo
 	$(BIN)/python -m examples.demo
 
 histories: $(READY) ## Record tests/replay/histories of this version anew
-	$(BIN)/python -m tests.replay.record
+	$(BIN)/python -m tests.replay.record $(ARGS)
 
 screenshots: $(READY) ## Make docs/images anew; needs Chromium
 	$(BIN)/python -m docs.screenshots

@@ -7,7 +7,7 @@ from typing import Any
 
 from temporalio import workflow
 from temporalio.common import RawValue, RetryPolicy
-from temporalio.exceptions import ActivityError, ChildWorkflowError, FailureError
+from temporalio.exceptions import ActivityError, ChildWorkflowError, FailureError, WorkflowAlreadyStartedError
 
 from countersign.agent_core.conversation import packed
 from countersign.agent_core.errors import CountersignError, PayloadTooLargeError, UnreadableHereError, reason_of
@@ -39,6 +39,9 @@ returned before it."""
 
 LATE_STOP_PATCH = "a-stop-may-come-too-late"
 """Since 2026-11-30. Before it, a child that had ended when it was told to stop counted as failed."""
+
+ORPHAN_PATCH = "a-reset-ends-the-old-cycle"
+"""Since 2026-11-30. Before it, a cycle that a reset had cut off went on, and its tools were told nothing."""
 
 
 class UnreadableOutcomeError(CountersignError):
@@ -95,6 +98,8 @@ class Cycles:
         except (ChildWorkflowError, FailureError, UnreadableOutcomeError) as error:
             if workflow.cancellation_reason() is not None:  # what ended the child was the session's own cancellation
                 self._session.state.stopping = True
+            elif isinstance(error, WorkflowAlreadyStartedError) and workflow.patched(ORPHAN_PATCH):
+                await _end_orphan(child_id)
             await self._recover(given, child_id, _reason(error))
             if workflow.cancellation_reason() is not None:
                 raise asyncio.CancelledError from error
@@ -173,6 +178,17 @@ def _read(raw: RawValue) -> CycleOutcome:
     except Exception as error:  # of whatever converter
         raise UnreadableOutcomeError(f"its outcome can't be read: {reason_of(error)}") from None
     return outcome
+
+
+async def _end_orphan(child_id: str) -> None:
+    """Cancel the cycle that has another one's id, and with it its tools: nobody waits for its outcome any more.
+
+    It is of the run that was reset, or of an earlier session. Whether this run comes from a reset does not count
+    here: `workflow.info()` says that otherwise in a replay of a downloaded history.
+    """
+    # It may have ended meanwhile; and that this session is cancelled, too, is looked at after the recovery.
+    with contextlib.suppress(FailureError, asyncio.CancelledError):
+        await workflow.get_external_workflow_handle(child_id).cancel()
 
 
 def _size(content: Any) -> int:

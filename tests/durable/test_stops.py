@@ -1,6 +1,8 @@
-"""Stop, cancel, terminate and time out a session in each of its states."""
+"""Stop, cancel, terminate, time out and reset a session in each of its states."""
 
 import asyncio
+import uuid
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 
@@ -8,6 +10,7 @@ import pytest
 from temporalio.client import Client, WorkflowExecutionStatus
 from tests.crash.histories import children_of, failed_tasks
 from tests.durable.test_waiting import history, questions
+from tests.support.resetting import reset
 
 from countersign.agent_core.messages import history_faults
 from countersign.client import AgentClient, SessionHandle
@@ -106,6 +109,9 @@ BEGUN = {"model": "model-m-began", "tool": "w-began", "thread": "b-began", "step
 
 END_S = 60
 
+REACH = timedelta(seconds=20)
+"""Time enough to bring the sessions to their states, before Temporal ends them."""
+
 
 class Held:
     """Sessions in all states.
@@ -117,19 +123,16 @@ class Held:
     def __init__(self, lab) -> None:
         self._lab = lab
         self.sessions: dict[str, SessionHandle] = {}
-        self.queue = ""
 
-    async def reach(self) -> None:
-        """Start the sessions and wait until each is in its state."""
+    async def reach(self, lasting: timedelta | None = None) -> None:
+        """Start the sessions and wait until each is in its state; after `lasting` Temporal ends them."""
         self._lab.package("holding", agents=AGENTS)
         worker = self._lab.worker("holding.agents")
-        self.queue = worker.queue
-        await asyncio.gather(*(self._reach(worker, state) for state in STATES))
+        self._client = await self._lab.client(worker)
+        await asyncio.gather(*(self._reach(state, lasting) for state in STATES))
 
-    async def _reach(self, worker, state: str) -> None:
-        more = {"continue_after_events": 8} if state == "moved" else {}
-        session = await self._lab.start(worker, "held", STATES[state], lifetime="open", **more)
-        self.sessions[state] = session
+    async def _reach(self, state: str, lasting: timedelta | None) -> None:
+        session = self.sessions[state] = await self._start(state, lasting)
         if state in BEGUN:
             await self.until_traced(BEGUN[state])
         elif state == "idle":
@@ -141,6 +144,16 @@ class Held:
                 await session.answer((first.id, "y"))
             if state == "partial":
                 await questions(session, 1)
+
+    async def _start(self, state: str, lasting: timedelta | None) -> SessionHandle:
+        given = {"agent": "held", "prompt": STATES[state], "lifetime": "open"}
+        if state == "moved":
+            given["continue_after_events"] = 8
+        started = await self._client.temporal.start_workflow(
+            "AgentSession", given, id=f"held-{state}-{uuid.uuid4().hex[:8]}", task_queue=self._client.task_queue,
+            execution_timeout=lasting,
+        )  # fmt: skip
+        return self._client.session(started.id)
 
     def traces(self) -> list[str]:
         """What tools, steps and models did."""
@@ -189,7 +202,8 @@ async def in_order(client: Client, session: SessionHandle) -> None:
     asked = {line.detail["question"] for line in await session.audit() if line.event == "question_asked"}
     closed = {line.detail["question"] for line in await session.audit() if line.event in CLOSING}
     assert asked <= closed
-    assert await failed_tasks(client, session.id) == []
+    failed = await failed_tasks(client, session.id)
+    assert [failure for failure in failed if "CAUSE_RESET_WORKFLOW" not in failure] == []
 
 
 CLOSING = ("answered", "question_withdrawn", "expired")
@@ -235,28 +249,65 @@ async def test_a_cancel_in_every_state_ends_session_and_cycles_and_tells_tools(h
     assert not {"ask-1", "ask-2", "ask-4", "ask-6"} & set(held.traces())
 
 
-async def test_a_session_ended_from_outside_takes_its_cycles_along(held, client):
-    """Terminated, or out of time: nothing can be put in order, but what runs is told, and no list shows it."""
-    await held.reach()
-    timed = [await start_timed(held, client, state) for state in ("tool", "waiting")]
-    await held.each(lambda session: session.terminate("a test"))
-    await held.until_traced("model-m-told", "w-told", "b-told", "step-s-told", "timed-told")
-    ends = {await until_all_ended(client, session) for session in held.sessions.values()}
-    assert ends == {WorkflowExecutionStatus.TERMINATED}
-    ends = {await until_all_ended(client, session) for session in timed}
-    assert ends == {WorkflowExecutionStatus.TIMED_OUT}
-    ids = {session.id for session in [*held.sessions.values(), *timed]}
+@pytest.mark.parametrize("how", ["TERMINATED", "TIMED_OUT"])
+async def test_a_session_ended_from_outside_takes_its_cycles_along(held, client, how):
+    """In every state: nothing can be put in order, but what runs is told, and no list shows a question."""
+    await held.reach(REACH if how == "TIMED_OUT" else None)
+    if how == "TERMINATED":
+        await held.each(lambda session: session.terminate("a test"))
+    await held.until_traced("model-m-told", "w-told", "b-told", "step-s-told")
+    ends = [await until_all_ended(client, session) for session in held.sessions.values()]
+    assert set(ends) == {WorkflowExecutionStatus[how]}
+    ids = {session.id for session in held.sessions.values()}
     async with asyncio.timeout(END_S):
         while ids & {item.session_id async for item in AgentClient(client).waiting()}:
             await asyncio.sleep(0.1)
-    assert [await session.interrupts() for session in timed] == [[], []]
+    assert [await session.interrupts() for session in held.sessions.values()] == [[]] * len(STATES)
 
 
-async def start_timed(held: Held, client: Client, state: str) -> SessionHandle:
-    """A session that Temporal ends after four seconds."""
-    prompt = {"tool": "wait:timed", "waiting": "act:ask-7"}[state]
-    handle = await client.start_workflow(
-        "AgentSession", {"agent": "held", "prompt": prompt}, id=f"timed-{state}-{held.queue}", task_queue=held.queue,
-        execution_timeout=timedelta(seconds=4),
-    )  # fmt: skip
-    return AgentClient(client).session(handle.id)
+async def test_a_reset_in_every_state_tells_what_runs_and_runs_no_call_again(held, client):
+    """To the first task: cycles that the reset has cut off end, and people are asked about what may have run."""
+    await held.reach()
+    await held.each(lambda session: reset(client, session.id, 0))
+    await held.until_traced("model-m-told", "w-told", "b-told", "step-s-told")
+    held.let_go()
+    await held.each(refuse_all)
+    for session in held.sessions.values():
+        await in_order(client, session)
+        async with asyncio.timeout(END_S):
+            while [run async for run in client.list_workflows(RUNNING_CYCLES.format(session.id))]:
+                await asyncio.sleep(0.1)
+    ran = Counter(held.traces())
+    assert [ran[once] for once in ("w-began", "x", "b-began", "y", "ask-3")] == [1] * 5
+    assert ran["ask-5"] <= 1  # it was approved just before, and may not have begun
+    assert [ran[never] for never in ("v", "z", "ask-1", "ask-2", "ask-4", "ask-6")] == [0] * 6
+    await held.each(lambda session: session.close())
+
+
+async def test_a_reset_to_after_a_cycle_began_waits_for_that_cycle(held, lab, client):
+    """It is not cut off: its tool goes on, its outcome counts, nobody is asked."""
+    lab.package("holding", agents=AGENTS)
+    session = await lab.start(lab.worker("holding.agents"), "held", "wait:w", lifetime="open")
+    await held.until_traced("w-began")
+    await session.prompt("hello")  # a task later than that of the cycle's beginning
+    async with asyncio.timeout(END_S):
+        while (await session.status())["queued_prompts"] != 1:
+            await asyncio.sleep(0.05)
+    await reset(client, session.id, -1)
+    held.let_go()
+    await refuse_all(session)
+    assert "did w" in str(await history(session))
+    assert held.traces() == ["w-began", "w-ended"]
+    await session.close()
+
+
+RUNNING_CYCLES = "WorkflowId STARTS_WITH '{}/cycle-' AND ExecutionStatus = 'Running'"
+
+
+async def refuse_all(session: SessionHandle) -> None:
+    """Let nothing run of what a session asks about, until its turns are over."""
+    async with asyncio.timeout(END_S):
+        while (now := await session.status())["status"] != "idle" or now["turn"] == 0:
+            for question in await session.interrupts():
+                await session.answer((question.id, "skip" if question.name == "unknown-outcome" else "n"))
+            await asyncio.sleep(0.05)

@@ -11,6 +11,7 @@ from typing import Any
 
 from temporalio.client import WorkflowHandle
 from temporalio.service import RPCError
+from tests.support.resetting import reset
 
 from countersign.agent_client.answers import answer_block
 from countersign.agent_client.errors import AgentRunError
@@ -114,6 +115,15 @@ async def _recovered(client: AgentClient, session_id: str) -> None:
     await _answered(session, "skip")
 
 
+async def _reset(client: AgentClient, session_id: str) -> None:
+    """Reset to its first task while a tool runs: the cycle that is cut off is cancelled, and a person asked."""
+    session = await client.start("free", "linger:5", session_id=session_id)
+    await _lingering(client, session_id)
+    await reset(client.temporal, session_id, 0)
+    await _answered(session, "skip")
+    await session.result()
+
+
 async def _disturbed(client: AgentClient, session_id: str) -> None:
     """Signals: an early answer, more prompts than fit, an answer that is none, and two answers to one question."""
     session = await client.start("free", "linger:30", session_id=session_id, lifetime="open")
@@ -180,4 +190,5 @@ SCENARIOS: dict[str, Scenario] = {
     "recovered": _recovered,
     "continued": _continued,
     "disturbed": _disturbed,
+    "reset": _reset,
 }
