@@ -1,5 +1,6 @@
 """What a session is started with: its id, its one argument, and the checks before it is sent. Pure."""
 
+import re
 import uuid
 from datetime import timedelta
 from typing import Any, Literal
@@ -29,10 +30,12 @@ def check_session_id(session_id: str) -> None:
     """Check that an id can be typed, and leaves room for the ids made from it.
 
     Raises:
-        ValueError: For an empty or long one, one with spaces or control characters, or one like an option.
+        ValueError: For an empty or long one, one with spaces or control characters, one like an option, or like a cycle's.
     """
     if not session_id or len(session_id) > _MAX_ID_CHARS or not session_id.isprintable() or " " in session_id:
         raise ValueError(f"session id {session_id!r}: use 1 to {_MAX_ID_CHARS} printable characters without spaces")
+    if re.search(r"/cycle-\d+$", session_id):
+        raise ValueError(f"session id {session_id!r} ends like the id of a session's cycle; end it otherwise")
     if session_id.startswith("-"):
         raise ValueError(f"session id {session_id!r} looks like an option of a command; begin it with something else")
 

@@ -191,7 +191,7 @@ async def test_the_audit_is_told_in_plain_words(served, shell):
     await session.result()
     audit = (await shell("show", session.id)).stdout.split("audit")[1]
     assert f'ann answered {{"go": true}}, comment "fine" to really ({asked.id})' in audit
-    assert f"delete started, approved by ann ({asked.id})" in audit
+    assert f'delete started with {{"path": "a"}}, approved by ann ({asked.id})' in audit
     assert "{'" not in audit and "None" not in audit
     assert asked.digest not in audit
 

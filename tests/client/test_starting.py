@@ -19,9 +19,9 @@ def test_a_fresh_id_names_the_agent_and_is_new_every_time():
     assert first != second
 
 
-@pytest.mark.parametrize("bad", ["", "a b", "a\nb", "\x1b[2J", "x" * 201, "-d", "--all"])
+@pytest.mark.parametrize("bad", ["", "a b", "a\nb", "\x1b[2J", "x" * 201, "-d", "--all", "s-1/cycle-2"])
 def test_an_id_that_cannot_be_typed_is_refused(bad):
-    """Ids stand in commands that people paste."""
+    """Ids stand in commands that people paste, and those of cycles are made from them."""
     with pytest.raises(ValueError, match="session id"):
         check_session_id(bad)
 
