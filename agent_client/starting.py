@@ -30,7 +30,7 @@ def check_session_id(session_id: str) -> None:
     """Check that an id can be typed, and leaves room for the ids made from it.
 
     Raises:
-        ValueError: For an empty or long one, one with spaces or control characters, one like an option, or like a cycle's.
+        ValueError: For an empty or long one, one with spaces or control characters, one like an option or a cycle's id.
     """
     if not session_id or len(session_id) > _MAX_ID_CHARS or not session_id.isprintable() or " " in session_id:
         raise ValueError(f"session id {session_id!r}: use 1 to {_MAX_ID_CHARS} printable characters without spaces")
