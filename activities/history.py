@@ -138,6 +138,8 @@ def _fitting(recovery: Recovery) -> Recovery:
     if json_size(recovery.model_dump(mode="json")) > MAX_VALUE_BYTES:
         for call in (call for cycle in recovery.cycles for call in cycle.calls if call.status == "unknown"):
             call.call = None  # the question then shows it as the model made it
+        for run in (run for cycle in recovery.cycles for run in cycle.earlier):
+            run.outcome = ToolOutcome(kind="result")  # that it ran counts more than what it wrote to the state
     if json_size(recovery.model_dump(mode="json")) <= MAX_VALUE_BYTES:
         return recovery
     return Recovery(reason=f"{recovery.reason}, and what it had done is too large to be read back", lost=True)

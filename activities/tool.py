@@ -23,10 +23,11 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from countersign.activities import mark
 from countersign.activities.heartbeats import heartbeats
 from countersign.agent_core.deployment import AgentDeployment
-from countersign.agent_core.errors import ToolError, ToolInputError
+from countersign.agent_core.errors import ToolError
 from countersign.agent_core.json_values import canonical_json
 from countersign.agent_core.tools import Tool
 from countersign.agent_core.tools.execution import execute
+from countersign.agent_core.tools.schema import plain_numbers
 from countersign.agent_core.wire import INVOKING, OUR_ACTIVITIES, ToolCall, ToolOutcome
 
 IDEMPOTENT_ATTEMPTS = 10
@@ -111,7 +112,7 @@ class ToolActivities:
         if (misfit := _misfit(call, tool)) is not None:
             if activity.info().attempt < OTHER_CODE_ATTEMPTS:
                 raise ApplicationError(misfit, type="OtherCode", category=ApplicationErrorCategory.BENIGN)
-            return ToolOutcome(kind="unknown", not_run=True, detail=misfit)
+            return ToolOutcome(kind="unknown", not_run=not mark.has_begun(), detail=misfit)
         try:
             await mark.leave_mark()
         except AsyncActivityCancelledError:
@@ -137,9 +138,10 @@ def _misfit(call: ToolCall, tool: Tool) -> str | None:
     """Why the input can't run on this worker as it was signed; None if it can. The code that asked took it as it is."""
     try:
         here = tool.canonical_input(call.input)
-    except ToolInputError as error:
-        return f"this worker has other code than the one that asked: {error}"
-    if here == call.input:
+        same = canonical_json(plain_numbers(here)) == canonical_json(plain_numbers(call.input))
+    except Exception as error:  # a validator's own, too
+        return f"this worker has other code than the one that asked: {type(error).__name__}: {error}"
+    if same:
         return None
     return (
         f"this worker has other code than the one that asked: its {call.tool!r} would run with "

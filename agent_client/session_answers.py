@@ -147,7 +147,8 @@ class SessionAnswers(SessionReader):
         It says when it was sent: if no worker takes it for long, its approval lapses from then on.
         """
         blocks = answer_blocks(answers, digest=digest, responder=responder, comment=comment)
-        blocks = [{"at": timestamp(datetime.now(UTC)), **block} for block in blocks]
+        now = timestamp(datetime.now(UTC))
+        blocks = [block if "at" in block["interruptResponse"] else {"at": now, **block} for block in blocks]
         await self._signal(RESPOND_SIGNAL, checked(blocks, "the answers"))
 
     async def _deliver(
@@ -191,7 +192,13 @@ async def recorded(
         AnswerRefused: As it came, if the question has not this very answer of this responder.
     """
     had = await session.answered(interrupt_id) if refused.code == "already_answered" else None
-    if had is None or not is_answer_of(had, block(had), digest):
+    if had is None:
+        raise refused
+    try:
+        answer = block(had)
+    except ValueError:  # it has no word for that, so it was not answered with it
+        raise refused from None
+    if not is_answer_of(had, answer, digest):
         raise refused
     line = AcceptedAnswer(id=had.id, name=had.name, status="already_recorded")
     return AnswerReceipt(accepted=[line], open=[question.id for question in await session.interrupts()])

@@ -18,7 +18,21 @@ def attempted(cycle: RecoveredCycle, calls: list[RecoveredCall]) -> None:
         for known in replaced if known.status == "finished" and known.outcome is not None
     ]  # fmt: skip
     cycle.earlier = [*cycle.earlier, *ran]
+    for call in calls:
+        _leave_what_stands(cycle.earlier, call)
     cycle.calls = [*(known for known in cycle.calls if known.index not in indexes), *calls]
+
+
+def _leave_what_stands(earlier: list[RecoveredCall], call: RecoveredCall) -> None:
+    """Take from a call's earlier runs what a later one wrote to `agent.state` again: only the last value counts."""
+    runs = [known.outcome for known in [*earlier, call] if known.index == call.index and known.outcome is not None]
+    over: set[str] = set()
+    for outcome in reversed(runs):
+        written, deleted = set(outcome.state_set), set(outcome.state_deleted)
+        if outcome is not call.outcome:
+            outcome.state_set = {key: value for key, value in outcome.state_set.items() if key not in over}
+            outcome.state_deleted = [key for key in outcome.state_deleted if key not in over]
+        over |= written | deleted
 
 
 def doubt(pending: Pending, index: int, detail: str, *, call: ToolCall | None = None, not_run: bool = False) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from countersign.agent_core.audit_values import without_copies
 from countersign.agent_core.calls_in_doubt import all_given_up
 from countersign.agent_core.errors import PayloadTooLargeError
 from countersign.agent_core.json_values import json_size
@@ -15,13 +16,18 @@ AUDIT_LINES = 20
 def fitting(outcome: CycleOutcome) -> CycleOutcome:
     """The outcome as it can be sent.
 
-    If it is too large, its largest results are replaced by a note that the tool ran. If that does not help, the
-    turn fails: state and memories stay as they were before it, the conversation says what ran.
+    If it is too large, its audit trail goes without copies, then its largest results are replaced by a note that the
+    tool ran. If that does not help, the turn fails: state and memories stay as they were before it, the conversation
+    says what ran.
     """
     size = _size(outcome)
     if size <= MAX_VALUE_BYTES:
         return outcome
     outcome = outcome.model_copy(deep=True)
+    outcome.audit = [without_copies(entry) for entry in outcome.audit]
+    size = _size(outcome)
+    if size <= MAX_VALUE_BYTES:
+        return outcome
     shorten(_results(outcome), size - MAX_VALUE_BYTES, "all else that the cycle leaves behind")
     size = _size(outcome)
     return outcome if size <= MAX_VALUE_BYTES else _failed(outcome, size)

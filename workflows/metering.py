@@ -38,7 +38,7 @@ COUNTERS = {
     "countersign_questions_expired_total": "Questions that nobody answered in time",
     "countersign_questions_withdrawn_total": "Questions that could not be answered any more",
     "countersign_unknown_outcomes_total": "Tool calls that may have run, so that a person was asked",
-    "countersign_calls_not_taken_total": "Tool calls that no worker of the tool's queue took in time",
+    "countersign_calls_not_taken_total": "Tool calls that nobody ran: no worker with that code took them in time",
     "countersign_turns_total": "Turns that ended, by stop reason",
     "countersign_cycles_failed_total": "Cycles that failed as workflows and were recovered",
     "countersign_model_tokens_total": "Tokens that models used, by kind: input, output",

@@ -3,7 +3,7 @@
 import json
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -123,7 +123,8 @@ def respond(
 
         interrupt_id, text = _id_and_value(answer)
         response = parsed(text) if json_value else text
-        questions = await _open_or_past(Choice(session, interrupt_id, False, digest), client)
+        past = ("unknown_interrupt", "already_answered", "expired", "withdrawn")
+        questions = await _open_or_past(past, Choice(session, interrupt_id, False, digest), client)
         found: list[tuple[str, str | None]] = [(question.id, question.digest) for question in questions]
         found = found or [(interrupt_id or "", digest)]
         blocks = [answer_block(name, response, digest=bound, responder=who, comment=comment) for name, bound in found]
@@ -147,14 +148,14 @@ def _id_and_value(given: list[str]) -> tuple[str | None, str]:
     return None, given[0]
 
 
-async def _open_or_past(chosen: Choice, client: "AgentClient") -> "list[Question]":
-    """The chosen question; none if it is not open, for the session has the last word: the same answer again is fine."""
+async def _open_or_past(past: Collection[str], chosen: Choice, client: "AgentClient") -> "list[Question]":
+    """The chosen question; none if it is past, by the refusal's code: the session has the last word of that."""
     from countersign.agent_core.errors import AnswerRefused
 
     try:
         return await chosen.questions(client)
     except AnswerRefused as refused:
-        if refused.code not in ("unknown_interrupt", "already_answered", "expired", "withdrawn"):
+        if refused.code not in past:
             raise
         return []
 
@@ -175,9 +176,9 @@ def parsed(value: str) -> Any:
 
 def _let_see(choice: Choice, connection: Connection) -> None:
     """Show the chosen questions and keep to them if the person says that they mean them; else leaves with 1."""
-    questions = run(connection, False, partial(_open_or_past, choice))
+    questions = run(connection, False, partial(_open_or_past, ("already_answered",), choice))
     if not questions:
-        return  # there is nothing to see; whether it was answered like this, the session says
+        return  # there is nothing to see, and never will be; whether it was answered like this, the session says
     print_questions(choice.session, questions)
     if not _meant("\nApprove?" if len(questions) == 1 else f"\nApprove all {len(questions)}?"):
         print("nothing was answered", file=sys.stderr)

@@ -3,8 +3,9 @@
 from datetime import timedelta
 
 from countersign.agent_core.approvals import Ledger
+from countersign.agent_core.audit_values import bounded
 from countersign.agent_core.calls_in_doubt import given_up
-from countersign.agent_core.cycle.context import CycleContext, bounded
+from countersign.agent_core.cycle.context import CycleContext
 from countersign.agent_core.errors import CallbackError
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.messages import ToolResult, tool_uses

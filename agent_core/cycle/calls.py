@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from countersign.agent_core.approvals import Ask
+from countersign.agent_core.audit_values import bounded
 from countersign.agent_core.calls_in_doubt import doubt, resolve, with_doubt
 from countersign.agent_core.cycle.batch import STOPPED_TEXT, Batch
-from countersign.agent_core.cycle.context import bounded
 from countersign.agent_core.cycle.decider import Decider
 from countersign.agent_core.cycle.decision import Asked, Refused, Run
 from countersign.agent_core.cycle.signatures import approved_by, words_for_the_model
@@ -155,13 +155,14 @@ class Calls:
         if outcome.kind == "lapsed":
             runs: list[Run] = []
             await self._decide(index, runs)  # asks the question once more
-            if runs and index in self._batch.pending.unknown:
+            same = bool(runs) and runs[0].call.not_after == run.call.not_after
+            if same and index in self._batch.pending.unknown:
                 self._not_run(index, outcome)
-            elif runs and (runs[0].call.not_after == run.call.not_after or self._batch.ledger.batch_lapsed()):
+            elif same or (runs and index not in self._batch.pending.unknown and self._batch.ledger.batch_lapsed()):
                 doubt(self._batch.pending, index, outcome.detail, call=run.call, not_run=True)
                 await self._decide(index, [])
             elif runs:
-                return True  # the tool's own body asks once more, without the answers that have lapsed
+                return True  # approved inline once more; or its own body asks, without the answers that have lapsed
             return False
         return await self._take_result(index, run.tool_use, run.tool, outcome)
 

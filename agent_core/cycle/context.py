@@ -6,16 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 from countersign.agent_core.cycle.callbacks import CallbackRunner
 from countersign.agent_core.effects import Effects
-from countersign.agent_core.json_values import JsonObject, JsonValue, copied, json_size
 from countersign.agent_core.messages import Message, assistant_text
 from countersign.agent_core.structured_output import OutputTool
 from countersign.agent_core.wire import AuditEntry, CycleInput, ModelResponse, TurnProgress, timestamp
 
 if TYPE_CHECKING:
     from countersign.agent_core.agent import Agent
-
-AUDIT_BYTES = 2_000
-"""The most that a line of the audit trail holds of one value, as JSON."""
 
 
 @dataclass
@@ -87,12 +83,3 @@ class CycleContext:
 def cancel_text(value: bool | str, default: str) -> str:
     """The text of a cancellation: an empty text cancels too, with the default words."""
     return value if isinstance(value, str) and value else default
-
-
-def bounded(**values: JsonValue) -> JsonObject:
-    """Values for a line of the audit trail; of one that is too large for it, the size in bytes."""
-    found: JsonObject = {}
-    for name, value in values.items():
-        size = json_size(value)
-        found |= {name: copied(value)} if size <= AUDIT_BYTES else {f"{name}_bytes": size}
-    return found

@@ -4,7 +4,8 @@ from typing import Any
 
 from countersign.agent_core.approvals import Ask, Ledger
 from countersign.agent_core.asking import Asking
-from countersign.agent_core.cycle.context import CycleContext, bounded
+from countersign.agent_core.audit_values import bounded
+from countersign.agent_core.cycle.context import CycleContext
 from countersign.agent_core.cycle.decision import Asked, Decision, Refused
 from countersign.agent_core.errors import ToolInputError
 from countersign.agent_core.json_values import canonical_json, digest

@@ -68,13 +68,14 @@ def record(question: Question, answer: ParsedAnswer, now: datetime, channel: str
     if question.status != "open":
         return None
     question.status = "answered"
-    earlier = answer.at is not None and datetime.fromisoformat(answer.at) < now
+    # Nobody can have said it before it was asked: a clock that is far behind must not void every approval.
+    said = max(datetime.fromisoformat(answer.at), datetime.fromisoformat(question.asked_at)) if answer.at else now
     question.answer = Answer(
         response=answer.response,
         responder=answer.responder,
         comment=answer.comment,
         at=timestamp(now),
-        said_at=answer.at if earlier else None,
+        said_at=timestamp(said) if said < now else None,
         channel=channel,
     )
     return question.answer

@@ -1,6 +1,7 @@
 """What a failed cycle had done, put together again from its history."""
 
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from countersign.agent_core.calls_in_doubt import doubt
 from countersign.agent_core.messages import Message, Usage, add_usage, no_usage, tool_uses
@@ -101,9 +102,13 @@ def _take(
         included, as the model was given them.
     """
     calls, earlier = (cycle.calls, cycle.earlier) if cycle else ([], [])
+    runs: dict[int, list[ToolOutcome]] = {}
     for call in [*earlier, *calls]:
         if call.status == "finished" and call.outcome is not None:
-            rebuilt.outcomes.append(call.outcome)
+            runs.setdefault(call.index, []).append(call.outcome)
+    # What hooks wanted to run again ran when all others had: first runs first, each time in the order of the calls.
+    for wave in zip_longest(*(runs[index] for index in sorted(runs))):
+        rebuilt.outcomes += [outcome for outcome in wave if outcome is not None]
     settled = later[0].opened_with if later else []
     if any("toolResult" in block for message in settled for block in message["content"]):
         rebuilt.kept += len(calls)

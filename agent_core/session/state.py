@@ -5,6 +5,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from countersign.agent_core.audit_values import without_copies
 from countersign.agent_core.conversation import SEGMENT_BYTES
 from countersign.agent_core.json_values import JsonObject, JsonValue, json_size
 from countersign.agent_core.messages import Message, unanswered
@@ -175,8 +176,8 @@ class SessionState(Wire):
     def shed(self, limit_bytes: int) -> bool:
         """Make the state fit a limit if that costs only memories; conversation and questions are never touched.
 
-        Large outcomes of remembered updates become "moved" (their clients ask for the turn), then the
-        oldest lines of the audit trail go.
+        Lines of the audit trail go without copies of inputs and reasons, the oldest first; large outcomes of
+        remembered updates become "moved" (their clients ask for the turn); then the oldest lines go.
 
         Args:
             limit_bytes: What the whole state may weigh as JSON.
@@ -213,6 +214,10 @@ class SessionState(Wire):
             return True
         if self.model_copy(update={"updates": short, "audit": []})._bytes() > limit_bytes:
             return False  # it would not help: nothing is given away
+        for place, entry in enumerate(self.audit):
+            if surplus > 0:
+                self.audit[place] = without_copies(entry)
+                surplus -= json_size(entry.detail) - json_size(self.audit[place].detail)
         for key, known in short.items():
             if surplus > 0:
                 surplus -= json_size(self.updates[key].result) - json_size(known.result)

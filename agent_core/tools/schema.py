@@ -65,7 +65,7 @@ class CompiledTool:
                 an alias that turns its own output into something else.
         """
         again = self._dumped(self._validate(canonical))
-        if canonical_json(_plain_numbers(again)) != canonical_json(_plain_numbers(canonical)):
+        if canonical_json(plain_numbers(again)) != canonical_json(plain_numbers(canonical)):
             raise ToolInputError(
                 f"the input of {self.spec['name']} can't be signed: validated again it would be "
                 f"{canonical_json(again):.500} instead of {canonical_json(canonical):.500}. "
@@ -145,13 +145,13 @@ def compile_tool(
     return CompiledTool(spec, model)
 
 
-def _plain_numbers(value: Any) -> Any:
+def plain_numbers(value: Any) -> Any:
     """A value in which 30.0 is 30, for channels that make one of the other."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, dict):
-        return {name: _plain_numbers(part) for name, part in value.items()}
-    return [_plain_numbers(part) for part in value] if isinstance(value, list) else value
+        return {name: plain_numbers(part) for name, part in value.items()}
+    return [plain_numbers(part) for part in value] if isinstance(value, list) else value
 
 
 def _hides_values(core_schema: Any) -> bool:

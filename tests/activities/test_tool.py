@@ -5,8 +5,10 @@ import sys
 import threading
 import time
 from datetime import timedelta
+from typing import Annotated
 
 import pytest
+from pydantic import AfterValidator
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import WorkflowFailureError, WorkflowHandle
 from temporalio.exceptions import CancelledError
@@ -177,6 +179,20 @@ async def test_a_worker_of_other_code_does_not_use_up_what_was_signed(queue):
     outcome = await outcome_of(queue, served(pay), signed)
     assert (outcome.kind, outcome.not_run) == ("unknown", True)
     assert "other code" in outcome.detail and "EUR" in outcome.detail
+
+    @tool(name="pay")
+    def pay_strictly(cents: Annotated[int, AfterValidator(lambda cents: {}[cents])]) -> str:
+        """Pay, with a validator that raises an error of its own."""
+        return "never"
+
+    @tool(name="pay")
+    def pay_or_not(cents: bool) -> str:
+        """Pay, where one and true are two things."""
+        return "never"
+
+    for other, given in ((pay_strictly, signed), (pay_or_not, tool_call("pay", {"cents": 1}))):
+        outcome = await outcome_of(queue, served(other), given)
+        assert (outcome.kind, outcome.not_run) == ("unknown", True)
 
     @tool(name="pay")
     def pay_as_signed(cents: int) -> str:

@@ -179,6 +179,11 @@ async def test_signals_prompt_and_respond_reach_the_session(served):
     assert texts[-1] == "deleted a"
     [answered] = [line.detail["answer"] for line in await session.audit() if line.event == "answered"]
     assert answered["said_at"] < answered["at"], "an approval lapses from when it was sent"
+    await session.prompt("delete b")
+    (question,) = await session.wait_for_questions(SOON)
+    own = {"interruptId": question.id, "response": {"go": True}, "at": question.asked_at}
+    await session.respond({"interruptResponse": own})
+    assert await session.wait_for_questions(SOON) == [], "a time that is given stands"
     await session.close()
 
 

@@ -5,6 +5,7 @@ from tests.core.driving import block, make
 from tests.core.test_break_sessions import called, crash, finished, said
 from tests.core.test_session import Driven, driven
 
+from countersign.agent_core.calls_in_doubt import attempted
 from countersign.agent_core.wire import RecoveredCall, RecoveredCycle
 from countersign.errors import AnswerRefused
 from countersign.hooks import AfterToolCallEvent, BeforeInvocationEvent, BeforeToolCallEvent, BeforeToolsEvent
@@ -77,6 +78,24 @@ def test_earlier_runs_of_a_call_count(last):
     it = crash(Driven(make([], [])).prompt(), cycle)
     assert it.session.state.pending.executions == {0: 2}
     assert it.session.state.agent_state == {"tried": 2}
+
+
+def test_writes_of_recovered_runs_merge_as_they_did():
+    """What runs again does so when all others have run: its first run's value stands behind theirs."""
+    first = [finished(0, "u", "a", state_set={"key": "of 0"}), finished(1, "v", "bad", state_set={"key": "of 1"})]
+    cycle = RecoveredCycle(cycle=1, response=BOTH)
+    attempted(cycle, first)
+    attempted(cycle, [finished(1, "v", "good", state_set={"more": True})])
+    it = crash(Driven(make([], [])).prompt(), cycle)
+    assert it.session.state.agent_state == {"key": "of 1", "more": True}
+
+
+def test_an_earlier_run_keeps_only_writes_that_stand():
+    """However often a tool with a large state runs again, what is read back stays small."""
+    cycle = RecoveredCycle(cycle=1, response=BOTH)
+    for tries in range(3):
+        attempted(cycle, [finished(0, "u", "bad", state_set={"all": tries, f"only-{tries}": 1})])
+    assert [run.outcome.state_set for run in cycle.earlier] == [{"only-0": 1}, {"only-1": 1}]
 
 
 def test_a_batch_question_does_not_show_what_has_run():

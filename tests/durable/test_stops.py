@@ -109,7 +109,7 @@ BEGUN = {"model": "model-m-began", "tool": "w-began", "thread": "b-began", "step
 
 END_S = 60
 
-REACH = timedelta(seconds=20)
+REACH = timedelta(seconds=30)
 """Time enough to bring the sessions to their states, before Temporal ends them."""
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from countersign.agent_core.json_values import json_size
 from countersign.agent_core.messages import assistant_text, history_faults, results_message, user_message
-from countersign.agent_core.wire import MAX_VALUE_BYTES, CycleOutcome, Pending, Question, StoredSegment
+from countersign.agent_core.wire import MAX_VALUE_BYTES, AuditEntry, CycleOutcome, Pending, Question, StoredSegment
 from countersign.workflows.fitting import fitting
 
 ASKS = {
@@ -37,6 +37,17 @@ def test_the_largest_results_make_room():
     found = fitting(outcome(1_000_000, 10, 700_000))
     assert found.stop_reason == "tool_use"
     assert texts(found.messages) == ["The tool ran", "zzzzzzzzzz", "z" * 12]
+
+
+def test_copies_in_the_audit_trail_make_room_before_results_do():
+    """The conversation has the inputs too; what a tool has returned stands nowhere else."""
+    lines = [
+        AuditEntry(at="2030-01-01T00:00:00+00:00", event="tool_started", detail={"tool": "read", "input": "x" * 1_900})
+        for _ in range(400)
+    ]
+    found = fitting(outcome(600_000, 10, 300_000, audit=lines))
+    assert texts(found.messages) == ["z" * 12, "zzzzzzzzzz", "z" * 12]
+    assert {line.detail["input_bytes"] for line in found.audit} == {1_902}
 
 
 def test_what_was_given_is_not_changed():
