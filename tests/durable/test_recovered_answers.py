@@ -2,6 +2,8 @@
 
 import asyncio
 
+from temporalio.api.enums.v1 import EventType
+from tests.durable.test_cold_updates import until_event
 from tests.durable.test_tool_crashes import until_effects
 from tests.durable.test_waiting import history, questions
 
@@ -84,6 +86,9 @@ async def test_calls_that_a_hook_took_out_stay_out(lab, client):
     lab.package("policies", agents=AGENTS)
     session = await lab.start(lab.worker("policies.agents"), "dropping", str(lab.effects_file), lifetime="open")
     await until_effects(lab, "allowed", "slow-began")
+    completed, cycle = EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED, f"{session.id}/cycle-1"
+    model = await until_event(client, cycle, completed)
+    await until_event(client, cycle, completed, model)  # an effect is there before the server knows of it
     await client.get_workflow_handle(f"{session.id}/cycle-1").terminate(reason="a test")
     [question] = await questions(session, 1)
     assert (question.name, question.calls[0].tool) == ("unknown-outcome", "slow")
