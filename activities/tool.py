@@ -128,9 +128,8 @@ class ToolActivities:
 
     async def _in_thread(self, function: Callable[[], Any]) -> Any:
         if self._threads is None:  # made late: it belongs to the event loop
-            self._threads = anyio.CapacityLimiter(
-                math.inf
-            )  # the worker bounds its activities: no marked call waits here
+            # No bound of its own: the worker bounds its activities, and a call that has left its mark must not wait.
+            self._threads = anyio.CapacityLimiter(math.inf)
         return await anyio.to_thread.run_sync(function, limiter=self._threads, abandon_on_cancel=True)
 
 

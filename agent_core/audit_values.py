@@ -16,7 +16,7 @@ COPIES = {
 
 
 def bounded(**values: JsonValue) -> JsonObject:
-    """Values for a line of the audit trail, of one that is too large, the size in bytes."""
+    """Values for a line of the audit trail; of one that is too large for it, the size in bytes."""
     found: JsonObject = {}
     for name, value in values.items():
         size = json_size(value)

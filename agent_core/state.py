@@ -10,6 +10,10 @@ RESERVED = "countersign:"
 """Keys of `agent.state` that begin with this hold what people decided, such as trust. No tool may write them."""
 
 
+def _is_reserved(key: str) -> bool:
+    return key.startswith(RESERVED)
+
+
 class AgentState:
     """JSON values by key. Values are copied in and out, so a change always goes through `set`."""
 
@@ -46,10 +50,10 @@ class AgentState:
     def merge(self, written: JsonObject, deleted: Iterable[str]) -> None:
         """Apply what a tool wrote; keys that are not a tool's to write stay as they are."""
         for key, value in written.items():
-            if not key.startswith(RESERVED):
+            if not _is_reserved(key):
                 self.set(key, value)
         for key in deleted:
-            if not key.startswith(RESERVED):
+            if not _is_reserved(key):
                 self.delete(key)
 
     def changes(self) -> tuple[JsonObject, list[str]]:
@@ -68,8 +72,8 @@ class AgentState:
 
 def with_writes(values: JsonObject, written: JsonObject, deleted: Iterable[str]) -> JsonObject:
     """Values of `agent.state` with what a tool wrote and deleted; keys that are not a tool's to write stay."""
-    gone = {key for key in deleted if not key.startswith(RESERVED)}
-    new = {key: value for key, value in written.items() if not key.startswith(RESERVED)}
+    gone = {key for key in deleted if not _is_reserved(key)}
+    new = {key: value for key, value in written.items() if not _is_reserved(key)}
     return {key: value for key, value in {**values, **new}.items() if key not in gone}
 
 
@@ -96,7 +100,7 @@ class ToolState(AgentState):
 
     @staticmethod
     def _refuse_reserved(key: object) -> None:
-        if isinstance(key, str) and key.startswith(RESERVED):
+        if isinstance(key, str) and _is_reserved(key):
             raise ValueError(
                 f"agent.state[{key!r}] can't be written by a tool: keys that begin with {RESERVED!r} hold what people "
                 "decided. Choose another key"

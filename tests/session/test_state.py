@@ -103,6 +103,19 @@ def test_outcomes_go_before_the_audit_and_every_update_stays_known():
     assert state.audit_dropped == 0
 
 
+def test_copies_in_the_audit_go_before_anything_else():
+    """The oldest first; the lines stay, and say how large what stood there is."""
+    state = SessionState(session_id="s", agent="a")
+    for _ in range(100):
+        state.note(AuditEntry(at="", event="tool_started", detail={"tool": "pay", "input": "y" * 1_900}))
+    state.updates["u"] = RememberedUpdate(digest="d", result={"stop_reason": "end_turn", "notes": "x" * 10_000})
+    assert state.shed(150_000)
+    assert (len(state.audit), state.audit_dropped) == (100, 0)
+    assert state.audit[0].detail == {"tool": "pay", "input_bytes": 1_902}
+    assert state.audit[-1].detail["input"] == "y" * 1_900
+    assert state.updates["u"].result["notes"] == "x" * 10_000
+
+
 def test_the_oldest_audit_lines_go_last_and_are_counted():
     """Questions and conversation stay whole."""
     state = heavy()
