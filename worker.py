@@ -27,7 +27,14 @@ from countersign.agent_core.errors import CountersignError
 from countersign.agent_core.wire import WORKER_READY
 from countersign.serving.building import build_workers, crowded
 from countersign.serving.builds import watching
-from countersign.serving.checks import check_namespace, not_current, overlong, unserved_tools, unversioned
+from countersign.serving.checks import (
+    check_deployment,
+    check_namespace,
+    not_current,
+    overlong,
+    unserved_tools,
+    unversioned,
+)
 from countersign.serving.flags import settings_from
 from countersign.serving.fleet_metrics import reporting
 from countersign.serving.health import Health, listening
@@ -61,6 +68,8 @@ async def serve(settings: WorkerSettings, deployments: Mapping[str, AgentDeploym
             interceptors=traces.interceptors,
         )
         await check_namespace(client)
+        if settings.deployment is not None:
+            await check_deployment(client, settings.deployment, settings.task_queue)
         await check_store(client.data_converter)
         if not settings.tools_only:
             await _register(client)

@@ -1,6 +1,6 @@
 """What a worker looks at before and while it begins to serve, so that a mistake is said and not waited for."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import timedelta
 
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
@@ -8,10 +8,11 @@ from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import WorkerDeploymentConfig
 
-from countersign.agent_client.builds import current_build
+from countersign.agent_client.builds import current_build, serves
+from countersign.agent_client.errors import ClientError
 from countersign.agent_client.shell import how_to_promote, how_to_run_tools, word
 from countersign.agent_client.translation import server_trouble
-from countersign.agent_client.workers import polled, pollers
+from countersign.agent_client.workers import Build, polled, pollers
 from countersign.agent_core.deployment import AgentDeployment
 from countersign.agent_core.wire import CYCLE_OVERRUN_S
 from countersign.serving.shares import Share, tools_by_queue
@@ -33,6 +34,25 @@ async def check_namespace(client: Client) -> None:
         known = server_trouble(error, client.service_client.config.target_host, client.namespace)
         if known is not None:
             raise known from error
+
+
+async def check_deployment(client: Client, deployment: WorkerDeploymentConfig, task_queue: str) -> None:
+    """Fail early and clearly if the server takes no worker of such a version: it would refuse every poll, in silence.
+
+    Raises:
+        ClientError: Naming the flag, in the server's words.
+    """
+    name, build = deployment.version.deployment_name, deployment.version.build_id
+    asks: dict[str, Callable[[], Awaitable[object]]] = {
+        f"--deployment-name {name!r}": lambda: current_build(client, name),
+        f"--build-id {build!r}": lambda: serves(client, Build(name, build), task_queue),
+    }
+    for flag, ask in asks.items():
+        try:
+            await ask()
+        except RPCError as error:
+            if error.status == RPCStatusCode.INVALID_ARGUMENT:
+                raise ClientError(f"{flag:.200}: {error.message}") from error
 
 
 async def not_current(client: Client, deployment: WorkerDeploymentConfig, *, tools_only: bool = False) -> str | None:

@@ -56,6 +56,16 @@ def test_a_worker_that_can_not_serve_says_why_in_one_line(flags, words):
     assert words in complaint(*flags)
 
 
+@pytest.mark.parametrize(
+    ("name", "build", "flag"),
+    [("a.b", "1", "--deployment-name 'a.b': "), ("__a", "1", "--deployment-name "), ("a", "__1", "--build-id ")],
+)
+def test_a_version_that_the_server_takes_no_polls_of_is_refused(temporal_server, name, build, flag):
+    """Such a worker would say that it is ready, and never get work."""
+    version = ("--deployment-name", name, "--build-id", build)
+    assert flag in complaint("--agents", "examples.janitor", "--address", temporal_server, *version)
+
+
 BREAKS_DOWN = """
 import threading
 from countersign import worker
