@@ -35,7 +35,7 @@ def hold(until: str) -> str:
     return "held"
 
 
-@tool(queue="nobody-serves-this", queue_timeout=timedelta(seconds=6))
+@tool(queue="nobody-serves-this", queue_timeout=timedelta(seconds=20))
 def elsewhere() -> str:
     """Wait for a worker that never comes."""
     return "ran"

@@ -205,7 +205,7 @@ async def test_what_waits_is_listed_with_its_questions_and_without_what_is_answe
     (question,) = await session.wait_for_questions(SOON)
 
     async def listed(expected):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while True:
                 found = [item async for item in served.waiting("asker") if item.session_id == session.id]
                 if bool(found) is expected:

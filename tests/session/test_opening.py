@@ -33,7 +33,7 @@ async def start(client, worker, session_id=None, **argument):
 async def refusal(handle) -> str:
     """The words with which a session fails to start."""
     with pytest.raises(WorkflowFailureError) as failed:
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):
             await handle.result()
     assert isinstance(failed.value.cause, ApplicationError) and failed.value.cause.type == "InvalidStart"
     return str(failed.value.cause)
