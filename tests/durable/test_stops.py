@@ -217,11 +217,12 @@ CLOSING = ("answered", "question_withdrawn", "expired")
 
 
 async def test_a_stop_in_every_state_leaves_a_session_that_goes_on(held, client):
-    """What runs comes to its end and is reported, what is asked is withdrawn, and the next prompt works."""
+    """What runs comes to its end and is reported, but a model is told; what is asked is withdrawn; a prompt works."""
     await held.reach()
     stopping = [asyncio.create_task(session.stop_and_wait()) for session in held.sessions.values()]
     for state in BEGUN:
         await until_told_to_stop(client, held.sessions[state])
+    await held.until_traced("model-m-told")
     held.let_go()
     async with asyncio.timeout(END_S):
         reports = dict(zip(held.sessions, await asyncio.gather(*stopping), strict=True))
