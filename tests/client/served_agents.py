@@ -32,7 +32,7 @@ def hold(until: str) -> str:
     """
     while not Path(until).exists():
         time.sleep(0.05)
-    return "held"
+    return f"held until {until}"
 
 
 @tool(queue="nobody-serves-this", queue_timeout=timedelta(seconds=20))
