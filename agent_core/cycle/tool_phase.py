@@ -15,6 +15,7 @@ from countersign.agent_core.errors import CallbackError, ToolInputError
 from countersign.agent_core.hooks.events import AfterToolsEvent, BeforeToolsEvent, MessageAddedEvent
 from countersign.agent_core.interrupts import refused
 from countersign.agent_core.messages import ContentBlock, Message, results_message, tool_uses
+from countersign.agent_core.structured_output import OutputTool
 from countersign.agent_core.unknown_outcomes import UNKNOWN_OUTCOME_QUESTION, outcome_choice
 from countersign.agent_core.wire import Pending, ShownCall
 
@@ -101,16 +102,20 @@ class ToolPhase:
             raise self._batch.error
 
     def _doubt_after_reset(self) -> None:
-        """In a session that was reset, ask about each call whether it ran before; once, and first of all."""
+        """In a session that was reset, ask about each call whether it ran before; once, and first of all.
+
+        About idempotent ones, too: after a reset nobody knows the idempotency keys that were used before it.
+        """
         if not self._context.given.after_reset or self._batch.pending.doubted:
             return
         self._batch.pending.doubted = True
         for index in self._batch.unfinished():
-            tool = self._context.agent.tool_registry.get(str(self._batch.uses[index]["name"]))
+            if isinstance(self._context.agent.tool_registry.get(str(self._batch.uses[index]["name"])), OutputTool):
+                continue  # it has no effect
             known = index in self._batch.pending.unknown and index not in self._batch.pending.not_run
             asked = self._batch.ledger.latest("core", index, UNKNOWN_OUTCOME_QUESTION)
             used = asked is not None and asked.answer is not None and outcome_choice(asked.answer.response) == "retry"
-            if (known and not used) or (tool is not None and tool.idempotent):
+            if known and not used:
                 continue
             if asked is not None:
                 asked.status = "settled"  # nobody had run the call then, or its repetition may have begun since
