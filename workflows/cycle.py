@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from temporalio import workflow
-from temporalio.common import RawValue
+from temporalio.common import RawValue, VersioningBehavior
 from temporalio.exceptions import ApplicationError
 
 from countersign.agent_core.agent import Agent
@@ -136,6 +136,19 @@ class AgentCycle:
             and info.get_current_history_size() < HANDOVER_BYTES
             and conversation.unsent_bytes() < HANDOVER_OUTCOME_BYTES
         )
+
+
+@workflow.defn(name=CYCLE_WORKFLOW, failure_exception_types=[Exception], versioning_behavior=VersioningBehavior.PINNED)
+class PinnedCycle(AgentCycle):
+    """`AgentCycle` for a worker with versions: it ends on the build on which it began.
+
+    A class of its own: on a worker without versions, the behaviour would wedge it.
+    """
+
+    @workflow.run
+    async def run(self, given: dict[str, Any], *contents: Any) -> CycleOutcome:
+        """See `AgentCycle.run`."""
+        return await super().run(given, *contents)
 
 
 def _conversation(given: CycleInput, contents: Sequence[Any]) -> Conversation:
