@@ -13,6 +13,7 @@ from countersign.agent_core.session.state import QueuedPrompt, SessionState
 from countersign.agent_core.wire import (
     DEADLINE_S,
     AuditEntry,
+    AuditEvent,
     CycleInput,
     CycleOutcome,
     ErrorInfo,
@@ -301,6 +302,6 @@ class Turns:
         self.state.status = status
         self.state.since = timestamp(now)
 
-    def _note(self, now: datetime, event: str, **detail: Any) -> None:
+    def _note(self, now: datetime, event: AuditEvent, **detail: Any) -> None:
         found: JsonObject = detail
         self.state.note(AuditEntry(at=timestamp(now), event=event, cycle=self.state.cycle or None, detail=found))
