@@ -175,7 +175,7 @@ def _build(name: str) -> Agent:
         with import_time():
             module = __import__(deployment.module, fromlist=["*"])
         agent = durable_agents(module)[name]()
-    agent.for_a_worker = True
+    agent._for_a_worker = True
     for tool in agent.tool_registry:
         built = deployment.template.tool_registry.get(tool.tool_name)
         if built is not None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from countersign.agent_core.cycle.callbacks import CallbackRunner
 from countersign.agent_core.effects import Effects
-from countersign.agent_core.messages import Message, assistant_text
+from countersign.agent_core.messages import Message, Usage, add_usage, assistant_text
 from countersign.agent_core.structured_output import OutputTool
 from countersign.agent_core.wire import AuditEntry, AuditEvent, CycleInput, ModelResponse, TurnProgress, timestamp
 
@@ -49,6 +49,10 @@ class CycleContext:
         """Add a line to the audit trail."""
         moment = timestamp(self.effects.now())
         self.audit.append(AuditEntry(at=moment, event=event, cycle=self.given.cycle, detail=detail))
+
+    def spend(self, usage: Usage) -> None:
+        """Count what a handler's own model used as the turn's."""
+        self.progress.usage = add_usage(self.progress.usage, usage)
 
     @property
     def cancelled(self) -> bool:

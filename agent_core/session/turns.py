@@ -1,6 +1,9 @@
-"""The life of a session's turns: which cycle is next, what its end does, and how a turn ends."""
+"""The life of a session's turns: which cycle is next, what its end does, and how a turn ends.
 
-from collections.abc import Sequence
+Longer than other modules: whatever takes a session from one status to the next stands here, so that it can be read
+in one place that no status is left without a way on.
+"""
+
 from datetime import datetime
 from typing import Any
 
@@ -267,10 +270,6 @@ class Turns:
     def conversation(self) -> list[Message]:
         """All messages."""
         return self.state.conversation()
-
-    def replace_conversation(self, messages: Sequence[Message]) -> None:
-        """Take another conversation, for instance one that the user of an in-process agent has edited."""
-        self.state.replace([list(messages)])
 
     @property
     def done(self) -> bool:
