@@ -91,7 +91,7 @@ class SessionHandle(SessionAnswers):
         return self._succeeded(await result_of(self._temporal, self.id, self._patience))
 
     async def stop(self) -> None:
-        """Stop the running turn gracefully: after the tools that run."""
+        """Stop the running turn gracefully: after the tools that run, without waiting for a model."""
         await self._signal(STOP_SIGNAL, {})
 
     async def close(self) -> None:

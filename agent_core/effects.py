@@ -29,8 +29,11 @@ class Effects(Protocol):
         """True once a graceful stop was asked for."""
         ...
 
-    async def call_model(self, call: ModelCall, messages: Sequence[Message]) -> ModelResponse:
+    async def call_model(self, call: ModelCall, messages: Sequence[Message]) -> ModelResponse | None:
         """Call the model.
+
+        Returns:
+            None if a stop came before its answer, which nobody waits for then.
 
         Raises:
             ModelError: Or another named error of `agent_core.errors`, after the driver's retries.

@@ -59,10 +59,10 @@ class AgentCycle:
 
     @workflow.signal(name="stop")
     def stop(self, _: RawValue) -> None:
-        """Stop after the tools that are running."""
+        """Stop: after the tools that are running, and without the model's answer."""
         self._stop = True
         if self._effects is not None:
-            self._effects.stop_requested = True
+            self._effects.stop()
 
     @workflow.run
     async def run(self, given: dict[str, Any], *contents: Any) -> CycleOutcome:

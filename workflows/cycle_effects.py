@@ -44,6 +44,9 @@ MODEL_RETRY = RetryPolicy(
     maximum_attempts=MODEL_ATTEMPTS,
 )
 
+STOP_PATCH = "a-stop-does-not-wait-for-the-model"
+"""Since 2026-12-01. Before it, a cycle that was stopped waited for the model's answer, with all its retries."""
+
 TOOL_TIMEOUT = timedelta(hours=1)
 TOOL_HEARTBEAT = timedelta(seconds=10)
 TOOL_RETRY = RetryPolicy(
@@ -78,7 +81,14 @@ class DurableEffects:
         self._conversation = conversation
         self._pace = pace
         self._result_bytes = 0
+        self._asked: workflow.ActivityHandle[ModelResponse] | None = None
         self.stop_requested = stop_requested
+
+    def stop(self) -> None:
+        """A stop has come: nothing more is begun, and the model is not waited for."""
+        self.stop_requested = True
+        if self._asked is not None and workflow.patched(STOP_PATCH):
+            self._asked.cancel()
 
     def now(self) -> datetime:
         """See `Effects.now`."""
@@ -88,26 +98,33 @@ class DurableEffects:
         """See `Effects.guard`."""
         return policed(callback)
 
-    async def call_model(self, call: ModelCall, messages: Sequence[Message]) -> ModelResponse:
+    async def call_model(self, call: ModelCall, messages: Sequence[Message]) -> ModelResponse | None:
         """See `Effects.call_model`."""
         sent = list(messages)
         arguments = packed(self._conversation.pieces(sent))
         sizes = [json_size(argument) for argument in arguments]
         if sum(sizes) > MAX_ARGUMENTS_BYTES or max(sizes, default=0) > MAX_VALUE_BYTES:
             raise errors.PayloadTooLargeError("the conversation", sum(sizes), MAX_ARGUMENTS_BYTES)
+        self._asked = workflow.start_activity(
+            MODEL_ACTIVITY,
+            args=[call, *arguments],
+            result_type=ModelResponse,
+            start_to_close_timeout=MODEL_TIMEOUT,
+            heartbeat_timeout=MODEL_HEARTBEAT,
+            retry_policy=MODEL_RETRY,
+            summary=f"cycle {call.cycle}",
+        )
         try:
-            response: ModelResponse = await workflow.execute_activity(
-                MODEL_ACTIVITY,
-                args=[call, *arguments],
-                result_type=ModelResponse,
-                start_to_close_timeout=MODEL_TIMEOUT,
-                heartbeat_timeout=MODEL_HEARTBEAT,
-                retry_policy=MODEL_RETRY,
-                summary=f"cycle {call.cycle}",
-            )
-        except ActivityError as error:
+            response = await self._asked
+        except (ActivityError, asyncio.CancelledError) as error:
             self._pace.add(None)  # a hook may have the model asked again
+            if self.stop_requested and is_cancelled_exception(error) and workflow.cancellation_reason() is None:
+                return None
+            if isinstance(error, asyncio.CancelledError):
+                raise
             raise _named(error, errors.ModelError, "the model's call") from error
+        finally:
+            self._asked = None
         self._pace.add(response.duration_s)
         self._conversation.store(sent, response.stored)
         return response

@@ -67,6 +67,8 @@ async def _attempt(context: CycleContext) -> ModelStopResponse | None:
         if after.retry:
             return None
         raise
+    if answer is None:
+        return await _cancelled(context)
     context.answered = answer.message
     context.progress.usage = add_usage(context.progress.usage, answer.usage)
     context.progress.latency_ms += answer.latency_ms
@@ -83,7 +85,7 @@ async def _cancelled(context: CycleContext) -> ModelStopResponse | None:
     return response
 
 
-async def _call(context: CycleContext) -> ModelResponse:
+async def _call(context: CycleContext) -> ModelResponse | None:
     if context.response is not None:  # a failed cycle has called; it is counted
         recorded, context.response = context.response, None
         return recorded

@@ -22,7 +22,13 @@ from countersign.agent_core.wire import (
     ToolOutcome,
 )
 from countersign.errors import AnswerRefused
-from countersign.hooks import AfterToolCallEvent, BeforeInvocationEvent, BeforeToolCallEvent, BeforeToolsEvent
+from countersign.hooks import (
+    AfterModelCallEvent,
+    AfterToolCallEvent,
+    BeforeInvocationEvent,
+    BeforeToolCallEvent,
+    BeforeToolsEvent,
+)
 from countersign.models import calls
 from countersign.types.tools import ToolContext
 
@@ -143,6 +149,29 @@ def test_a_stop_while_hooks_decide_begins_no_call():
     it.run_one(given)
     assert it.session.result().stop_reason == "cancelled"
     assert (log, it.result_texts()) == ([], ["Tool execution cancelled"] * 2)
+    assert it.valid()
+
+
+@pytest.mark.parametrize("retry", [False, True])
+def test_a_stop_while_the_model_works_ends_the_turn_without_its_answer(retry):
+    """The hook after the call hears of it, and gets no other call."""
+    heard = []
+
+    class Stopped(StillEffects):
+        async def call_model(self, call, messages):
+            self.stop_requested = True
+
+    def after(event: AfterModelCallEvent):
+        heard.append(event.stop_response.stop_reason)
+        event.retry = retry
+
+    it = driven(1, hooks=[after]).prompt()
+    given = it.session.next_cycle(it.now)
+    it.session.stop(it.now)
+    end = asyncio.run(run_cycle(it.agent, given, [], Stopped(it.agent, it.clock)))
+    it.session.finish_cycle(end.outcome, it.now)
+    assert (heard, it.session.result().stop_reason) == (["cancelled"], "cancelled")
+    assert it.session.next_cycle(it.now) is None
     assert it.valid()
 
 

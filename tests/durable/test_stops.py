@@ -210,13 +210,14 @@ CLOSING = ("answered", "question_withdrawn", "expired")
 
 
 async def test_a_stop_in_every_state_leaves_a_session_that_goes_on(held, client):
-    """What runs comes to its end and is reported, what is asked is withdrawn, and the next prompt works."""
+    """What runs comes to its end and is reported, but a model is told; what is asked is withdrawn; a prompt works."""
     await held.reach()
     stopping = [asyncio.create_task(session.stop_and_wait()) for session in held.sessions.values()]
     async with asyncio.timeout(END_S):
         for state in BEGUN:
             while all(line.event != "stop" for line in await held.sessions[state].audit()):
                 await asyncio.sleep(0.05)
+    await held.until_traced("model-m-told")
     held.let_go()
     async with asyncio.timeout(END_S):
         reports = dict(zip(held.sessions, await asyncio.gather(*stopping), strict=True))

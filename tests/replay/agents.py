@@ -3,6 +3,7 @@
 For something new, add an agent here and a scenario to `scenarios.py`.
 """
 
+import asyncio
 import time
 from typing import Any
 
@@ -138,3 +139,15 @@ def once_more(event: AfterInvocationEvent) -> None:
 def going_on() -> Agent:
     """Repeats what it is told."""
     return Agent(ScriptedModel(lambda scene: scene.prompt), hooks=[once_more])
+
+
+async def ponder(scene: Scene) -> Any:
+    """Take so many seconds for an answer as the prompt says."""
+    await asyncio.sleep(float(scene.prompt))
+    return "pondered"
+
+
+@durable("pondering")
+def pondering() -> Agent:
+    """A slow model."""
+    return Agent(ScriptedModel(ponder))

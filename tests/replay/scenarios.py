@@ -92,6 +92,14 @@ async def _stopped_at_work(client: AgentClient, session_id: str) -> None:
     await session.result()
 
 
+async def _stopped_in_thought(client: AgentClient, session_id: str) -> None:
+    """Stopped while the model works: it is not waited for."""
+    session = await client.start("pondering", "3", session_id=session_id)
+    await _until_it_runs(client, session_id, "countersign.call_model")
+    await session.stop()
+    await session.result()
+
+
 async def _going_on(client: AgentClient, session_id: str) -> None:
     """A hook that goes on by itself, and an `invoke` that waits for the end of that."""
     session = await client.start("going-on", "hello", session_id=session_id, lifetime="open")
@@ -141,9 +149,14 @@ async def _disturbed(client: AgentClient, session_id: str) -> None:
 
 async def _lingering(client: AgentClient, session_id: str) -> WorkflowHandle[Any, Any]:
     """The first cycle, once all that it waits for is its slow tool."""
+    return await _until_it_runs(client, session_id, "linger")
+
+
+async def _until_it_runs(client: AgentClient, session_id: str, activity: str) -> WorkflowHandle[Any, Any]:
+    """The first cycle, once all that it waits for is that activity."""
     cycle = client.temporal.get_workflow_handle(f"{session_id}/cycle-1")
     async with asyncio.timeout(60):
-        while await _running(cycle) != ["linger"]:
+        while await _running(cycle) != [activity]:
             await asyncio.sleep(0.05)
     return cycle
 
@@ -185,6 +198,7 @@ SCENARIOS: dict[str, Scenario] = {
     "expired": _expired,
     "stopped": _stopped,
     "stopped-at-work": _stopped_at_work,
+    "stopped-in-thought": _stopped_in_thought,
     "going-on": _going_on,
     "faulty": _faulty,
     "recovered": _recovered,

@@ -12,7 +12,7 @@ from tests.replay.scenarios import SCENARIOS
 from countersign import __version__
 from countersign.agent_client.replay_histories import read_history
 from countersign.agent_client.replaying import Rehearsal
-from countersign.workflows import cycles, inbox, publishing, session
+from countersign.workflows import cycle_effects, cycles, inbox, publishing, session
 
 FILES = sorted(HISTORIES.glob("*/*.json"))
 EARLIER = sorted((HISTORIES.parent / "earlier").glob("*/*.json"))
@@ -26,7 +26,7 @@ UNRECORDED = {
 }
 PATCHES = {
     patch
-    for module in (cycles, inbox, publishing, session)
+    for module in (cycle_effects, cycles, inbox, publishing, session)
     for name, patch in vars(module).items()
     if name.endswith("_PATCH") and patch not in UNRECORDED
 }
