@@ -13,7 +13,7 @@ from temporalio.client import Client
 
 from countersign.agent_client.ending import result_of
 from countersign.agent_client.errors import AgentRunError, ConnectionFailedError, NoWorkerError, SessionEndedError
-from countersign.agent_client.fates import FATES
+from countersign.agent_client.fates import Fate, fate_of
 from countersign.agent_client.reading import SessionReader
 from countersign.agent_client.sending import backoff_s
 from countersign.agent_client.waiting_calls import WaitingCall
@@ -158,7 +158,7 @@ class _View:
         if self._seen is None:
             return []
         begin = max((index + 1 for index, line in enumerate(audit) if line == self._last_line), default=0)
-        return [_told(line) for line in audit[begin:] if line.event in FATES]
+        return [_told(line, fate) for line in audit[begin:] if (fate := fate_of(line)) is not None]
 
     def _asked(self, questions: list[Question]) -> list[SessionEvent]:
         fresh = [question for question in questions if _face(question) not in self._questions]
@@ -190,12 +190,12 @@ def _spoken(messages: list[tuple[int, Message]]) -> list[SessionEvent]:
     ]
 
 
-def _told(line: AuditEntry) -> SessionEvent:
+def _told(line: AuditEntry, fate: Fate) -> SessionEvent:
     answer: Any = line.detail.get("answer") or {}
     told: JsonObject = {"id": line.detail.get("question"), "name": line.detail.get("name"), "at": line.at}
     if line.event == "answered":
         told |= {name: answer.get(name) for name in ("response", "responder", "comment", "channel")}
-    return SessionEvent(FATES[line.event].kind, told)
+    return SessionEvent(fate.kind, told)
 
 
 async def _ended_unasked(temporal: Client, reader: SessionReader) -> SessionEvent | None:

@@ -12,7 +12,7 @@ from temporalio.common import QueryRejectCondition
 from temporalio.exceptions import TemporalError
 
 from countersign.agent_client.errors import ClientError, SessionEndedError
-from countersign.agent_client.fates import FATES, refusal_after
+from countersign.agent_client.fates import fate_of, refusal_after
 from countersign.agent_client.listing import SessionSummary, summary_of
 from countersign.agent_client.sending import uncancelled
 from countersign.agent_client.shell import command
@@ -104,8 +104,8 @@ class SessionReader:
             if question.id == interrupt_id:
                 return unchanged(self.id, question, digest)
         for entry in reversed(await self.audit()):
-            if entry.detail.get("question") == interrupt_id and entry.event in FATES:
-                raise refusal_after(interrupt_id, entry)
+            if entry.detail.get("question") == interrupt_id and (fate := fate_of(entry)) is not None:
+                raise refusal_after(interrupt_id, entry, fate)
         raise AnswerRefused(
             "unknown_interrupt",
             f"session {self.id!r} has no open question {interrupt_id!r}; see: {command('show', self.id)}",

@@ -111,7 +111,7 @@ def _handlers(state: SessionState, deployment: AgentDeployment) -> list[Finding]
     """Whether hooks and handlers take what they remember."""
     agent = deployment.fresh()
     try:
-        agent.restore_handlers(state.handlers)
+        agent.memory.restore(state.handlers)
     except Exception as error:  # a property without a setter, slots, a newer tag: whatever the class does
         return [
             Finding(
@@ -127,7 +127,7 @@ def _handlers(state: SessionState, deployment: AgentDeployment) -> list[Finding]
             "notice",
             f"what {owner} remembers is kept, but this code has no such hook or handler; a renamed one starts afresh",
         )
-        for owner in agent.unknown_handlers()
+        for owner in agent.memory.unknown()
     ]
 
 

@@ -137,7 +137,7 @@ class ToolPhase:
         )
         if any(question.status == "expired" for question in self._batch.ledger.of(None)):
             return False
-        before = self._context.agent.handlers_snapshot()
+        before = self._context.agent.memory.take()
         await self._context.runner.fire(event, asking)
         if event.cancel is False and self._context.agent.cancellation.now:
             self._batch.finish_rest(STOPPED_TEXT)
@@ -157,7 +157,7 @@ class ToolPhase:
         no_stands = any(refused(question) for question in self._decider.batch_gone)
         if asking.asked and not no_stands and any(runnable for _, runnable in shown):
             # As for a single call: the batch hooks run again on resume and must not count twice.
-            self._context.agent.restore_handlers(before)
+            self._context.agent.memory.restore(before)
             for ask in asking.asked:
                 self._batch.note_asked(
                     self._batch.ledger.open("batch", None, ask, [call for call, _ in shown], fresh=True)

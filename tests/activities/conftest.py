@@ -10,6 +10,7 @@ from temporalio.worker import Worker
 from tests.activities.calls import PassesOn
 
 from countersign.activities.registry import activities_for
+from countersign.activities.segments import Segments
 
 
 class Queue:
@@ -24,7 +25,7 @@ class Queue:
             self.client,
             task_queue=self.name,
             workflows=[PassesOn],
-            activities=activities_for(deployments, self.name),
+            activities=activities_for(deployments, self.name, Segments()),
             graceful_shutdown_timeout=timedelta(milliseconds=200),
         )
 
