@@ -1,6 +1,12 @@
-"""Commands that a message proposes: they can be pasted into a shell, whatever the ids in them are. Pure."""
+"""Commands that a message proposes: they can be pasted into a shell, whatever the ids in them are.
 
+Pure but for one thing: a command of ours says once where it connects, and whatever is proposed meanwhile leads there.
+"""
+
+import contextlib
 import shlex
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
 
 from countersign.agent_core.visible import visible
 
@@ -8,9 +14,27 @@ DEFAULT_TASK_QUEUE = "countersign"
 """The queue of workers and sessions that name none."""
 
 
+_THERE: ContextVar[Sequence[str]] = ContextVar("there", default=())
+
+
+@contextlib.contextmanager
+def leading_to(flags: Sequence[str]) -> Iterator[None]:
+    """Let each command that is proposed meanwhile lead to the server that this one talks to.
+
+    Args:
+        flags: Those that connect there, see `connection.way_there`.
+    """
+    before = _THERE.set(flags)
+    try:
+        yield
+    finally:
+        _THERE.reset(before)
+
+
 def command(*words: str) -> str:
     """A `countersign` command; the words come out of a shell as they went in, if visible."""
-    return " ".join(["countersign", *map(word, words)])
+    options = words.index("--") if "--" in words else len(words)
+    return " ".join(["countersign", *map(word, [*words[:options], *_THERE.get(), *words[options:]])])
 
 
 def word(text: str) -> str:
@@ -27,10 +51,16 @@ def how_to_start(task_queue: str, deployment: str = "", build_id: str = "") -> s
         build_id: Its current build.
     """
     flag = "" if task_queue == DEFAULT_TASK_QUEUE else f" --task-queue {word(task_queue)}"
-    start = f"start one with: python -m countersign.worker --agents MODULE{flag}"
+    start = f"start one with: python -m countersign.worker --agents MODULE{flag}{_there()}"
     if deployment:
         return f"{start} {version_flags(deployment, build_id)}"
-    return f"{start} (or, to develop: {command('dev')} --agents MODULE{flag})"
+    if _there():
+        return start  # what `dev` starts serves its own server
+    return f"{start} (or, to develop: countersign dev --agents MODULE{flag})"
+
+
+def _there() -> str:
+    return "".join(f" {word(flag)}" for flag in _THERE.get())
 
 
 def version_flags(deployment: str, build_id: str) -> str:
@@ -47,5 +77,5 @@ def how_to_promote(namespace: str, deployment: str, build_id: str) -> str:
 def how_to_run_tools(task_queue: str, deployment: str = "", build_id: str = "") -> str:
     """How to start a worker for the tools of a queue of their own; of a build, if only that one gets them."""
     flags = f" {version_flags(deployment, build_id)}" if deployment else ""
-    queue = word(task_queue)
-    return f"start one with: python -m countersign.worker --tools-only --task-queue {queue} --agents MODULE{flags}"
+    queue = f"--task-queue {word(task_queue)}"
+    return f"start one with: python -m countersign.worker --tools-only {queue} --agents MODULE{flags}{_there()}"

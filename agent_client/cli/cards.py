@@ -77,7 +77,7 @@ def _ways_to_answer(session_id: str, question: "Question") -> list[str]:
         if meaning not in ("approve", "deny"):
             lines.append(f"  {shortened(visible(f'to {meaning}'), 80)}")
             lines.append(f"    {styled(command(*respond, *_as_words(answer, bound)), 'bold')}")
-    lines += ["  with words or a value of your own", f"    {command(*respond)} VALUE {' '.join(bound)}"]
+    lines += ["  with words or a value of your own", f"    {command(*respond, 'VALUE', *bound)}"]
     return lines
 
 

@@ -228,6 +228,6 @@ class Conversation:
         self._say_the_way_back()
 
     def _say_the_way_back(self) -> None:
-        session_id, back = self._link.session.id, self._wish.way_back
-        self._terminal.say(f"  to come back: {command('chat', '--session', session_id, *back)}", cut=False)
-        self._terminal.say(f"  to end it:    {command('stop', session_id, '--close', *back)}", cut=False)
+        session_id = self._link.session.id
+        self._terminal.say(f"  to come back: {command('chat', '--session', session_id)}", cut=False)
+        self._terminal.say(f"  to end it:    {command('stop', session_id, '--close')}", cut=False)

@@ -83,7 +83,7 @@ def _all_waiting(connection: Connection, agent: str | None, as_json: bool) -> No
         else:
             print_table(QUESTION_TITLES, rows)
         say_what_is_unreadable(found)
-        print(f"\nto see one in full and answer it: {command('interrupts')} SESSION")
+        print(f"\nto see one in full and answer it: {command('interrupts', 'SESSION')}")
     else:
         print("nothing waits for an answer")
 
