@@ -110,7 +110,7 @@ class Conversation:
         """
         session = self._link.session
         try:
-            warning = await self._link.busy("sending …", send_prompt(session, lambda: session.prompt(text)))
+            warning = await self._link.busy("sending …", send_prompt(session, text))
         except AnswerRefused as refusal:
             self._terminal.say(f"  not sent ({visible(refusal.code)}): {visible(str(refusal))}{_AGAIN}", "yellow")
             return True
