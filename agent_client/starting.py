@@ -7,7 +7,8 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from countersign.agent_core.errors import PayloadTooLargeError
+from countersign.agent_core.answers import check_prompt
+from countersign.agent_core.errors import AnswerRefused, PayloadTooLargeError
 from countersign.agent_core.json_values import JsonObject, JsonValue, check_json, json_size
 from countersign.agent_core.limits import Limits, check_limit_names
 from countersign.agent_core.wire import MAX_PROMPT_BYTES, MAX_VALUE_BYTES, PROTOCOL, PromptContent, SessionOptions
@@ -55,16 +56,19 @@ def checked(value: JsonValue, what: str, limit: int = MAX_VALUE_BYTES) -> JsonVa
 
 
 def checked_prompt(content: Any) -> JsonValue:
-    """A prompt that a session takes: not empty, JSON, and a third of what can be sent, so that it travels on.
+    """A prompt that a session takes, by the session's own check.
 
     Raises:
-        ValueError: If it is empty.
+        ValueError: If it is empty, or neither text nor content blocks that a person may send.
         TypeError: If it is not JSON.
-        PayloadTooLargeError: Over the limit.
+        PayloadTooLargeError: Over a third of what can be sent, so that it travels on.
     """
-    if not content or (isinstance(content, str) and not content.strip()):
-        raise ValueError("the prompt is empty; say what the agent is to do")
-    return checked(content, "the prompt", MAX_PROMPT_BYTES)
+    checked([{"text": content}] if isinstance(content, str) else content, "the prompt", MAX_PROMPT_BYTES)
+    try:
+        check_prompt(content)
+    except AnswerRefused as refused:
+        raise ValueError(str(refused)) from None
+    return content
 
 
 def session_options(
