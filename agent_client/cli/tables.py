@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from countersign.agent_client.cli.cards import card_calls
 from countersign.agent_client.cli.terminal import has_colours, rich_style, styled
-from countersign.agent_client.moments import distance, parsed_moment
+from countersign.agent_client.moments import distance
+from countersign.agent_core.moments import moment_of
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
@@ -116,5 +117,5 @@ def question_rows(session: "SessionSummary", now: datetime) -> list[list[Cell]]:
 
 
 def _when(at: Any, now: datetime) -> str:
-    when = parsed_moment(at if isinstance(at, str) else None)
+    when = moment_of(at)
     return distance(when, now) if when else str(at or "")
