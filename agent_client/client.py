@@ -146,7 +146,7 @@ class AgentClient:
                     task_queue=task_queue,
                     id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
                     id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
-                    # Shown in the clear to whoever may list workflows: the agent's name and nothing of the prompt.
+                    # Whoever may list workflows reads these, unless they are encrypted: nothing of the prompt.
                     memo={MEMO_AGENT: argument["agent"]},
                     static_summary=plain(str(argument["agent"])),
                     static_details=session_static_details(session_id, self.temporal.namespace),

@@ -116,8 +116,8 @@ async def examine(
     except RPCError as error:
         known = server_trouble(error, target, client.namespace)
         create = f"temporal operator namespace create -n {word(client.namespace)}"
-        create = f"make it ({create}), or name another with --namespace"
-        return [*checks, Check("namespace", "failure", str(known or error), create)]
+        advice = f"make it ({create}), or name another with --namespace"
+        return [*checks, Check("namespace", "failure", str(known or error), advice)]
     retention = described.config.workflow_execution_retention_ttl.ToTimedelta()
     checks.append(namespace_check(client.namespace, retention))
     checks.append(await _attributes(client))
