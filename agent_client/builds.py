@@ -12,8 +12,8 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
 from temporalio.service import RPCError, RPCStatusCode
 
-from countersign.agent_client.shell import word
 from countersign.agent_client.workers import POLL_LASTS, Build, pollers
+from countersign.agent_core.shell import word
 from countersign.agent_core.wire import CYCLE_WORKFLOW
 
 _RPC_TIMEOUT = timedelta(seconds=10)

@@ -7,8 +7,9 @@ from typing import Literal
 
 from countersign.agent_client.builds import LostBuild
 from countersign.agent_client.moments import span
-from countersign.agent_client.shell import how_to_promote, how_to_run_tools, how_to_start, word
+from countersign.agent_client.shell import how_to_promote, how_to_run_tools, how_to_start
 from countersign.agent_client.workers import POLL_LASTS, Build, Polled, Poller
+from countersign.agent_core.shell import word
 
 Level = Literal["ok", "warning", "failure"]
 

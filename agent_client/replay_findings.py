@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from countersign.agent_client.shell import command, word
+from countersign.agent_client.shell import command
 from countersign.agent_client.unreadable import without_promise
 from countersign.agent_client.worker_faults import LACKING
 from countersign.agent_core.deployment import AgentDeployment
 from countersign.agent_core.errors import ToolInputError
 from countersign.agent_core.session import SessionState
+from countersign.agent_core.shell import word
 from countersign.agent_core.wire import Question, ShownCall
 from countersign.workflows.replayed import Started
 

@@ -1,14 +1,10 @@
-"""Commands that a message proposes: they can be pasted into a shell, whatever the ids in them are.
-
-Pure but for one thing: a command of ours says once where it connects, and whatever is proposed meanwhile leads there.
-"""
+"""Commands that a message proposes. One of ours says once where it connects; what is proposed meanwhile leads there."""
 
 import contextlib
-import shlex
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 
-from countersign.agent_core.visible import visible
+from countersign.agent_core.shell import command_line, word
 
 DEFAULT_TASK_QUEUE = "countersign"
 """The queue of workers and sessions that name none."""
@@ -32,14 +28,8 @@ def leading_to(flags: Sequence[str]) -> Iterator[None]:
 
 
 def command(*words: str) -> str:
-    """A `countersign` command; the words come out of a shell as they went in, if visible."""
-    options = words.index("--") if "--" in words else len(words)
-    return " ".join(["countersign", *map(word, [*words[:options], *_THERE.get(), *words[options:]])])
-
-
-def word(text: str) -> str:
-    """A text as one word of a shell, with nothing hidden in it."""
-    return shlex.quote(visible(text))
+    """A `countersign` command that leads there."""
+    return command_line(words, _THERE.get())
 
 
 def how_to_start(task_queue: str, deployment: str = "", build_id: str = "") -> str:

@@ -11,6 +11,8 @@ from countersign.agent_core.answers import check_prompt
 from countersign.agent_core.errors import AnswerRefused, PayloadTooLargeError
 from countersign.agent_core.json_values import JsonObject, JsonValue, check_json, json_size
 from countersign.agent_core.limits import Limits, check_limit_names
+from countersign.agent_core.markdown import code
+from countersign.agent_core.shell import command_line, in_namespace
 from countersign.agent_core.wire import MAX_PROMPT_BYTES, MAX_VALUE_BYTES, PROTOCOL, PromptContent, SessionOptions
 
 Lifetime = Literal["turn", "open"]
@@ -120,3 +122,13 @@ def start_argument(agent: str, prompt: PromptContent, options: JsonObject) -> Js
         raise ValueError("no agent given; name one that a worker serves")
     argument = {"protocol": PROTOCOL, "agent": agent, "prompt": checked_prompt(prompt), **options}
     return dict(checked(argument, "the session's start"))
+
+
+def static_details(session_id: str, namespace: str) -> str:
+    """What the Temporal UI shows of a session from its start on, as Markdown: where to look."""
+    show = code(command_line(["show", session_id], in_namespace(namespace)))
+    return (
+        f"An agent's session. In a shell: {show}\n\n"
+        "What it does and what waits stands under Current Details, as long as a worker runs. "
+        "Without one, the tab Memo says what waits."
+    )

@@ -11,8 +11,9 @@ from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExec
 from temporalio.service import RPCError
 
 from countersign.agent_client.errors import NoWorkerError
-from countersign.agent_client.shell import how_to_start, word
+from countersign.agent_client.shell import how_to_start
 from countersign.agent_client.worker_faults import GIVE_IT, LACKS
+from countersign.agent_core.shell import word
 
 POLL_LASTS = timedelta(seconds=75)
 """An idle worker polls anew after a minute: one that was not seen for longer is gone. The server lists it for five."""
