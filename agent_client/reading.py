@@ -76,10 +76,10 @@ class SessionReader:
     async def interrupts(self) -> list[Question]:
         """The open questions, oldest first; none if the session has ended, however it did."""
         try:
-            found = await self._ask(INTERRUPTS_QUERY, reject_condition=QueryRejectCondition.NOT_OPEN)
+            open_now = await self._ask(INTERRUPTS_QUERY, reject_condition=QueryRejectCondition.NOT_OPEN)
         except WorkflowQueryRejectedError:
             return []
-        return [Question.model_validate(item) for item in found]
+        return [Question.model_validate(item) for item in open_now]
 
     async def question(self, interrupt_id: str, digest: str = "") -> Question:
         """An open question.
@@ -106,17 +106,17 @@ class SessionReader:
 
     async def status(self) -> SessionStatus:
         """What the session does, in plain JSON."""
-        found = await self._ask(STATUS_QUERY)
+        said = await self._ask(STATUS_QUERY)
         ended = await end_of(self._temporal, self.id)
         if ended is None:
-            return cast(SessionStatus, {**found, "ended": None})
+            return cast(SessionStatus, {**said, "ended": None})
         if not isinstance(ended, SessionEndedError):
             raise ended
-        if found["status"] != "closed":  # it may have ended after it was asked, and has more to say by now
-            found = await self._ask(STATUS_QUERY)
+        if said["status"] != "closed":  # it may have ended after it was asked, and has more to say by now
+            said = await self._ask(STATUS_QUERY)
         # Whoever terminates a workflow does not ask it: it would say for ever that it waits.
         over = {"status": "closed", "open_questions": 0, "next_deadline": None, "ended": ended.status}
-        return cast(SessionStatus, {**found, **over})
+        return cast(SessionStatus, {**said, **over})
 
     async def transcript(self, start: int = 0) -> AsyncIterator[Message]:
         """The conversation, message by message, fetched a page at a time.

@@ -53,8 +53,8 @@ async def settled(
         except NoWorkerError:
             if not patient:
                 raise
-            if (found := await reader.summary()).ended:
-                ended = ENDED_STATUSES[found.status].name.lower()
+            if (summary := await reader.summary()).ended:
+                ended = ENDED_STATUSES[summary.status].name.lower()
                 return {"status": "closed", "ended": ended, "stop_reason": None, "error": None}, []
         await asyncio.sleep(next(pauses))
 

@@ -47,16 +47,16 @@ class Choice:
         reader, digest = client.session(self.session), self._digest or ""
         if self._interrupt_id is not None:
             return [await reader.question(self._interrupt_id, digest)]
-        found = await reader.interrupts()
-        if not found:
+        open_now = await reader.interrupts()
+        if not open_now:
             seen = command("show", self.session)
             raise AnswerRefused("not_interrupted", f"session {self.session!r} has no open question; see: {seen}")
         if self._every:
-            return found
-        if len(found) > 1:
-            listed = "; ".join(f"{question.id} ({question.name})" for question in found)
-            raise UsageError(f"{len(found)} questions are open; name one, or give --all: {listed}")
-        return [unchanged(self.session, found[0], digest)]
+            return open_now
+        if len(open_now) > 1:
+            listed = "; ".join(f"{question.id} ({question.name})" for question in open_now)
+            raise UsageError(f"{len(open_now)} questions are open; name one, or give --all: {listed}")
+        return [unchanged(self.session, open_now[0], digest)]
 
     async def recorded(
         self, client: "AgentClient", refused: AnswerRefused, block: "Callable[[Question], JsonObject]"

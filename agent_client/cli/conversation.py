@@ -141,14 +141,14 @@ class Conversation:
     async def _take_up(self) -> None:
         """Go on with a session."""
         session = self._link.session
-        found = await self._link.busy("looking …", session.summary())
-        if found.ended:
-            raise SessionEndedError(session.id, ENDED_STATUSES[found.status].name.lower())
-        if self._agent and found.agent and self._agent != found.agent:
+        summary = await self._link.busy("looking …", session.summary())
+        if summary.ended:
+            raise SessionEndedError(session.id, ENDED_STATUSES[summary.status].name.lower())
+        if self._agent and summary.agent and self._agent != summary.agent:
             raise UsageError(
-                f"session {session.id!r} is one of agent {found.agent!r}, not {self._agent!r}; leave the agent out"
+                f"session {session.id!r} is one of agent {summary.agent!r}, not {self._agent!r}; leave the agent out"
             )
-        self._agent = found.agent or self._agent or "agent"
+        self._agent = summary.agent or self._agent or "agent"
         self._terminal.say(f"  session {self._link.name} of {visible(self._agent)}", "dim")
 
     # --- Watching ---

@@ -164,7 +164,7 @@ def _print_head(name: str, text: str) -> None:
 def _head(status: "SessionStatus") -> list[tuple[str, str]]:
     """The status query's fields in plain words; what says nothing is left out."""
     now = datetime.now(UTC)
-    found = []
+    lines = []
     for name, value in status.items():
         if name == "session_id" or value in (None, [], {}, "", 0):
             continue
@@ -174,5 +174,5 @@ def _head(status: "SessionStatus") -> list[tuple[str, str]]:
             text = moment(str(value), now)
         else:
             text = styled(visible(str(value)), str(value)) if name == "status" else visible(str(value))
-        found.append((name.replace("_", " "), text))
-    return found
+        lines.append((name.replace("_", " "), text))
+    return lines
