@@ -32,6 +32,18 @@ def command(*words: str) -> str:
     return command_line(words, _THERE.get())
 
 
+def temporal_command(*words: str) -> str:
+    """A command of Temporal's own, which has the same flags, that leads there; -n names its namespace anyway."""
+    flags = zip(_THERE.get()[::2], _THERE.get()[1::2], strict=True)
+    there = [part for flag in flags if not (flag[0] == "--namespace" and "-n" in words) for part in flag]
+    return " ".join(["temporal", *map(word, [*words, *there])])
+
+
+def _there() -> str:
+    """The flags for a worker, which has the same."""
+    return "".join(f" {word(flag)}" for flag in _THERE.get())
+
+
 def how_to_start(task_queue: str, deployment: str = "", build_id: str = "") -> str:
     """How to start a worker for a task queue.
 
@@ -49,10 +61,6 @@ def how_to_start(task_queue: str, deployment: str = "", build_id: str = "") -> s
     return f"{start} (or, to develop: countersign dev --agents MODULE{flag})"
 
 
-def _there() -> str:
-    return "".join(f" {word(flag)}" for flag in _THERE.get())
-
-
 def version_flags(deployment: str, build_id: str) -> str:
     """A build, as the worker and Temporal's command take it."""
     return f"--deployment-name {word(deployment)} --build-id {word(build_id)}"
@@ -60,8 +68,8 @@ def version_flags(deployment: str, build_id: str) -> str:
 
 def how_to_promote(namespace: str, deployment: str, build_id: str) -> str:
     """How to make a build the current one of its deployment."""
-    flags = f"-n {word(namespace)} {version_flags(deployment, build_id)} --yes"
-    return f"temporal worker deployment set-current-version {flags}"
+    build = ["--deployment-name", deployment, "--build-id", build_id]
+    return temporal_command("worker", "deployment", "set-current-version", "-n", namespace, *build, "--yes")
 
 
 def how_to_run_tools(task_queue: str, deployment: str = "", build_id: str = "") -> str:

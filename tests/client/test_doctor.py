@@ -126,7 +126,8 @@ def test_a_person_sees_marks_and_advice(temporal_server):
     got = CliRunner().invoke(app, ["doctor", "--address", temporal_server, "--namespace", "nowhere"])
     assert "✓ server" in got.stdout
     assert "✗ namespace" in got.stdout
-    assert "→ make it" in got.stdout
+    create = f"temporal operator namespace create -n nowhere --address {temporal_server}"
+    assert f"→ make it ({create})" in got.stdout
 
 
 def test_two_checks_with_the_same_advice_have_it_once(temporal_server):
