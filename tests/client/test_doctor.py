@@ -137,6 +137,7 @@ def test_two_checks_with_the_same_advice_have_it_once(temporal_server):
     assert sum(f"--task-queue {queue}" in line for line in lines) == 1
     [at] = [number for number, line in enumerate(lines) if line.startswith("✗ workers for activities")]
     assert lines[at + 1].strip().startswith("→ start one with")
+    assert lines[at + 1].endswith(f"--task-queue {queue} --address {temporal_server}")
 
 
 @pytest.mark.parametrize(("age_s", "level"), [(70, "ok"), (100, "failure")])
