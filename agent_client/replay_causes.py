@@ -6,8 +6,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from countersign.agent_client.replay_findings import Finding
-from countersign.agent_client.shell import word
 from countersign.agent_core.interrupts import INTERRUPT_ID
+from countersign.agent_core.shell import word
 
 MOST_NAMED = 5
 """Sessions and cycles that are named beside a cause; the table has them all."""

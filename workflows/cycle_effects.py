@@ -14,6 +14,7 @@ from countersign.agent_core import errors
 from countersign.agent_core.conversation import Conversation, packed
 from countersign.agent_core.json_values import json_size
 from countersign.agent_core.large_results import too_large_text
+from countersign.agent_core.markdown import plain
 from countersign.agent_core.messages import Message, error_result
 from countersign.agent_core.models import FIRST_RETRY_S, LONGEST_RETRY_S, MODEL_ATTEMPTS
 from countersign.agent_core.steps import StepInfo
@@ -33,7 +34,6 @@ from countersign.agent_core.wire import (
 )
 from countersign.workflows import host
 from countersign.workflows.guard import policed
-from countersign.workflows.markdown import plain
 from countersign.workflows.pace import Pace
 
 MODEL_TIMEOUT = timedelta(minutes=10)

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from countersign.agent_client.cli.terminal import rows, shortened, styled
-from countersign.agent_client.moments import parsed_moment
+from countersign.agent_core.moments import moment_of
 from countersign.agent_core.visible import DIGEST_DIGITS, visible
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ def audit_line(entry: "AuditEntry", width: int | None = None) -> str:
         entry: What the trail says.
         width: Columns of the terminal; None for a line of any length.
     """
-    when = parsed_moment(entry.at)
+    when = moment_of(entry.at)
     at = f"{when:%Y-%m-%d %H:%M:%S}" if when else visible(entry.at)
     cycle = f" cycle {entry.cycle}" if entry.cycle is not None else ""
     text = _WORDS[entry.event](entry.detail) if entry.event in _WORDS else _other(entry.event, entry.detail)
