@@ -10,8 +10,8 @@ from countersign.agent_client.errors import AgentRunError, NoWorkerError
 from countersign.agent_client.queues import AGENT_PLACE
 from countersign.agent_client.reading import SessionReader
 from countersign.agent_client.sending import backoff_s, paused
-from countersign.agent_client.shell import word
 from countersign.agent_client.workers import nobody_polls, start_command
+from countersign.agent_core.shell import word
 from countersign.agent_core.wire import cycle_id
 
 PATIENCE = timedelta(seconds=1.5)

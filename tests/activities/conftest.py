@@ -11,6 +11,7 @@ from tests.activities.calls import PassesOn
 
 from countersign.activities import heartbeats
 from countersign.activities.registry import activities_for
+from countersign.activities.segments import Segments
 
 
 class Queue:
@@ -25,7 +26,7 @@ class Queue:
             self.client,
             task_queue=self.name,
             workflows=[PassesOn],
-            activities=activities_for(deployments, self.name),
+            activities=activities_for(deployments, self.name, Segments()),
             graceful_shutdown_timeout=timedelta(milliseconds=200),
             max_heartbeat_throttle_interval=timedelta(seconds=heartbeats.HEARTBEAT_S),  # as our workers have it
         )

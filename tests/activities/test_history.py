@@ -9,6 +9,7 @@ from tests.activities.calls import PassesOn, served, tool_call
 
 from countersign import ScriptedModel, ToolContext, tool
 from countersign.activities.registry import activities_for
+from countersign.activities.segments import Segments
 from countersign.agent_core.messages import assistant_text, user_message
 from countersign.agent_core.wire import MODEL_ACTIVITY, READ_CYCLE_ACTIVITY, ModelCall, Recovery
 
@@ -71,7 +72,8 @@ async def read(queue, model, steps, until) -> Recovery:
     """Run these activities, terminate their workflow, and read what it had finished."""
     deployments = served(quick, endless, writes, asks, large, model=model)
     worker = Worker(
-        queue.client, task_queue=queue.name, workflows=[LikeACycle, PassesOn], activities=activities_for(deployments),
+        queue.client, task_queue=queue.name, workflows=[LikeACycle, PassesOn],
+        activities=activities_for(deployments, queue.name, Segments()),
         graceful_shutdown_timeout=timedelta(milliseconds=100),
     )  # fmt: skip
     async with worker:

@@ -9,6 +9,7 @@ from tests.activities.calls import environment, served
 from countersign import ScriptedModel
 from countersign.activities import heartbeats
 from countersign.activities.model import RESPONSE_LIMIT_BYTES, ModelActivities
+from countersign.activities.segments import Segments
 from countersign.agent_core import errors
 from countersign.agent_core.messages import assistant_text, user_message
 from countersign.agent_core.wire import MODEL_ACTIVITY, ModelCall, ModelResponse
@@ -20,7 +21,7 @@ def call(**changes):
 
 async def failure(error: Exception) -> ApplicationError:
     """What the activity makes of a model's error."""
-    model = ModelActivities(served(model=ScriptedModel([error])))
+    model = ModelActivities(served(model=ScriptedModel([error])), Segments())
     with pytest.raises(ApplicationError) as raised:
         await (await environment()).run(model.call_model, call().model_dump(), [user_message("hi")])
     return raised.value
@@ -60,7 +61,7 @@ async def test_what_a_retry_can_not_help_is_not_retried(error):
 
 async def test_a_message_that_is_too_large_is_a_named_error():
     """It would be kept in the conversation and shown in questions, so it is refused here."""
-    model = ModelActivities(served(model=ScriptedModel(["x" * RESPONSE_LIMIT_BYTES])))
+    model = ModelActivities(served(model=ScriptedModel(["x" * RESPONSE_LIMIT_BYTES])), Segments())
     with pytest.raises(ApplicationError) as raised:
         await (await environment()).run(model.call_model, call().model_dump(), [user_message("hi")])
     assert (raised.value.type, raised.value.non_retryable) == ("PayloadTooLargeError", True)

@@ -126,7 +126,8 @@ def test_a_person_sees_marks_and_advice(temporal_server):
     got = CliRunner().invoke(app, ["doctor", "--address", temporal_server, "--namespace", "nowhere"])
     assert "✓ server" in got.stdout
     assert "✗ namespace" in got.stdout
-    assert "→ make it" in got.stdout
+    create = f"temporal operator namespace create -n nowhere --address {temporal_server}"
+    assert f"→ make it ({create})" in got.stdout
 
 
 def test_two_checks_with_the_same_advice_have_it_once(temporal_server):
@@ -136,6 +137,7 @@ def test_two_checks_with_the_same_advice_have_it_once(temporal_server):
     assert sum(f"--task-queue {queue}" in line for line in lines) == 1
     [at] = [number for number, line in enumerate(lines) if line.startswith("✗ workers for activities")]
     assert lines[at + 1].strip().startswith("→ start one with")
+    assert lines[at + 1].endswith(f"--task-queue {queue} --address {temporal_server}")
 
 
 @pytest.mark.parametrize(("age_s", "level"), [(70, "ok"), (100, "failure")])

@@ -10,6 +10,7 @@ from temporalio import workflow
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 from tests.client.conftest import start_bare
 
+from countersign.agent_client.reading import message_count
 from countersign.agent_client.similar_agents import similar_agents
 from countersign.agent_client.translation import described
 from countersign.agent_client.workers import last_poll, no_answer, nobody_polls
@@ -54,7 +55,7 @@ async def test_a_prompt_without_a_reply_runs_once_if_it_is_sent_again_with_its_i
     result = await session.invoke("again", update_id=lost.value.update_id)
     status = await session.status()
     assert (result.turn, status["turn"], status["queued_prompts"]) == (2, 2, 0)
-    assert await session.message_count() == 4
+    assert await message_count(session) == 4
     await session.close()
 
 

@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 from countersign.agent_client.cli import app
 from countersign.agent_core.errors import AnswerRefused
 from countersign.agent_core.messages import message_text
-from countersign.client import AgentRunError, SessionEndedError
+from countersign.client import AgentRunError, SessionEndedError, SessionStatus
 
 SOON = timedelta(seconds=30)
 
@@ -207,6 +207,7 @@ async def test_a_terminated_session_asks_nothing_any_more(served):
     assert await session.interrupts() == []
     status = await session.status()
     assert (status["status"], status["ended"], status["open_questions"]) == ("closed", "terminated", 0)
+    assert set(status) == SessionStatus.__required_keys__
     with pytest.raises(SessionEndedError):
         await session.answer((question.id, {"go": True}))
 

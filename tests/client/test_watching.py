@@ -17,6 +17,7 @@ from tests.client.test_sessions import SOON
 from tests.client.test_stopping import until_tool_runs
 
 from countersign.agent_client.fleet import changed, watched
+from countersign.agent_client.reading import message_count, numbered
 from countersign.client import AgentClient, SessionNotFoundError, SessionSummary
 
 COMMAND = [sys.executable, "-c", "from countersign.agent_client.cli import main; main()"]
@@ -86,8 +87,8 @@ async def test_what_is_said_is_told_however_much_of_the_conversation_is_cut(serv
     said = ["one", "you said: one", "two", "you said: two", "three", "you said: three"]
     assert seen == list(enumerate(said))
     assert [message["content"][0]["text"] async for message in session.transcript()] == said[4:]
-    assert [numbered async for numbered, _ in session.numbered(5)] == [5]
-    assert await session.message_count() == 6
+    assert [number async for number, _ in numbered(session, 5)] == [5]
+    assert await message_count(session) == 6
 
 
 async def test_a_worker_that_is_away_is_told_once_and_waited_for(unserved, lab):

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import time
 
 import pytest
 from temporalio import activity
@@ -139,7 +140,8 @@ async def test_a_tool_activity_refuses_what_was_not_signed(lab, client):
     )  # fmt: skip
 
     async def run(call: ToolCall):
-        return await execute(effect, call, in_thread=asyncio.to_thread, heartbeat=activity.heartbeat)
+        beat = activity.heartbeat
+        return await execute(effect, call, in_thread=asyncio.to_thread, heartbeat=beat, clock=time.monotonic)
 
     outcome = await ActivityEnvironment().run(run, call)
     assert (outcome.kind, lab.effects()) == ("never_started", [])

@@ -7,6 +7,7 @@ from temporalio import workflow
 from temporalio.worker import Worker
 
 from countersign.activities.registry import activities_for
+from countersign.activities.segments import Segments
 from countersign.agent_client.errors import AgentRunError
 from countersign.agent_core.wire import CYCLE_WORKFLOW
 from countersign.client import AgentClient
@@ -54,7 +55,7 @@ async def test_a_hook_that_goes_on_with_nonsense_fails_its_turn_by_name(lab):
 async def test_an_outcome_that_is_none_counts_as_a_failed_cycle(client):
     """After three of them the turn fails and says why; no workflow task does."""
     queue = f"nonsense-{uuid.uuid4().hex[:8]}"
-    work = {"workflows": [AgentSession, Nonsense], "activities": activities_for({}, queue)}
+    work = {"workflows": [AgentSession, Nonsense], "activities": activities_for({}, queue, Segments())}
     async with Worker(client, task_queue=queue, interceptors=[IntakeGuard()], **work):
         session = await AgentClient(client, task_queue=queue).start("any", "hi")
         with pytest.raises(AgentRunError, match="its outcome can't be read"):

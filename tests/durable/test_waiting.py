@@ -124,6 +124,17 @@ async def test_a_long_turn_is_continued_as_new_between_its_cycles(lab):
     assert begun.continued_execution_run_id
 
 
+async def test_a_batch_can_be_seen_with_the_questions_that_are_answered(lab, client):
+    """The query `interrupts` shows what is open; asked for all, the answered ones of the batch too."""
+    session = await lab.start(lab.worker(), "per-call", "effect:a effect:b", resume="all")
+    first, second = await questions(session, 2)
+    await session.answer((first.id, "n"))
+    handle = client.get_workflow_handle(session.id)
+    assert [one["id"] for one in await handle.query("interrupts")] == [second.id]
+    both = await handle.query("interrupts", {"all": True})
+    assert [(one["id"], one["status"]) for one in both] == [(first.id, "answered"), (second.id, "open")]
+
+
 async def test_resume_all_waits_for_the_whole_batch_and_says_so(lab):
     """With resume="all" a partial answer runs nothing; the session shows as waiting, and an invoke returns."""
     worker = lab.worker()
