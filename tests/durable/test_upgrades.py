@@ -213,7 +213,8 @@ async def test_where_a_build_is_current_only_a_versioned_worker_is_advised(lab, 
         while f"this worker has no version and gets no work there; start it with {deployment.flag}" not in plain.said():
             await asyncio.sleep(0.05)
     checks = await asyncio.to_thread(examined, lab, deployment.queue)
-    assert f"--task-queue {deployment.queue} {deployment.flag} --build-id b1" in checks["sessions"]["advice"]
+    server = f"--address {lab.address} "
+    assert f"--task-queue {deployment.queue} {server}{deployment.flag} --build-id b1" in checks["sessions"]["advice"]
     with pytest.raises(NoWorkerError, match=f"--task-queue {deployment.queue} {deployment.flag} --build-id b1$"):
         await session.status()
 
