@@ -7,23 +7,17 @@ import sys
 from collections.abc import Sequence
 
 from countersign.agent_client.diagnosis import Check
+from countersign.agent_client.trial_load import NAMES
 
 _IMPORT_S = 60.0
-
-_LOAD = """
-import json, os, sys
-sys.path.insert(0, os.getcwd())
-from countersign.agent_core.deployment import load_agents
-print("\\n" + json.dumps(sorted(load_agents(sys.argv[1:]))))
-"""
 
 
 async def agents_check(modules: Sequence[str]) -> Check:
     """Whether agent modules load, in a process of their own and from the current folder, as in a worker."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        "-c",
-        _LOAD,
+        "-m",
+        "countersign.agent_client.trial_load",
         *modules,
         cwd=os.getcwd(),
         stdin=asyncio.subprocess.DEVNULL,
@@ -37,10 +31,12 @@ async def agents_check(modules: Sequence[str]) -> Check:
         await process.wait()
         advice = "keep what takes long out of the module's top level"
         return Check("agents", "failure", f"importing took more than {_IMPORT_S:g} s", advice)
-    if process.returncode != 0:
+    lines = said.decode(errors="replace").splitlines()
+    names = next((line.removeprefix(NAMES) for line in reversed(lines) if line.startswith(NAMES)), None)
+    if process.returncode != 0 or names is None:
         last = (complained.decode(errors="replace").strip().splitlines() or ["no reason given"])[-1]
         advice = f"correct the module, or stand in the folder that it can be imported from (this is {os.getcwd()})"
         return Check(
             "agents", "failure", last.removeprefix("countersign.agent_core.errors.AgentDefinitionError: "), advice
         )
-    return Check("agents", "ok", ", ".join(json.loads(said.decode().splitlines()[-1])))
+    return Check("agents", "ok", ", ".join(json.loads(names)))

@@ -66,7 +66,7 @@ def load_agents(modules: Sequence[str]) -> dict[str, AgentDeployment]:
     for name in dict.fromkeys(modules):
         try:
             module = importlib.import_module(name)
-        except Exception as error:
+        except (Exception, SystemExit) as error:  # a module that leaves would take its loader along, with its exit code
             raise AgentDefinitionError(
                 f"agent module {name!r} can't be imported: {type(error).__name__}: {error}"
             ) from error
@@ -84,7 +84,7 @@ def _template(name: str, factory: Callable[[], Agent]) -> Agent:
     token = on_a_worker.set(True)
     try:
         agent = factory()
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise AgentDefinitionError(f"the factory of agent {name!r} raised {type(error).__name__}: {error}") from error
     finally:
         on_a_worker.reset(token)
