@@ -5,7 +5,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from temporalio.client import Client, WorkflowFailureError, WorkflowHistoryEventFilterType
+from temporalio.client import (
+    Client,
+    WorkflowExecutionStatus,
+    WorkflowFailureError,
+    WorkflowHandle,
+    WorkflowHistoryEventFilterType,
+)
 from temporalio.exceptions import ApplicationError, CancelledError, TemporalError, TerminatedError
 
 from countersign.agent_client.errors import AgentRunError, ClientError, SessionEndedError
@@ -41,7 +47,7 @@ async def result_of(temporal: Client, session_id: str, patience: timedelta) -> S
         began_s = loop.time()
         try:
             with readable(session_id):
-                return SessionResult.model_validate(await uncancelled(handle.result))
+                return SessionResult.model_validate(await uncancelled(lambda: _result(handle)))
         except WorkflowFailureError as error:
             raise _ended(session_id, error.cause) from error
         except TemporalError as error:
@@ -51,6 +57,17 @@ async def result_of(temporal: Client, session_id: str, patience: timedelta) -> S
             if not is_transient(error) or now_s - outage_began_s > patience.total_seconds():
                 raise await translated(error, temporal, session_id) from error
             await asyncio.sleep(next(pauses))
+
+
+async def _result(session: WorkflowHandle[Any, Any]) -> Any:
+    """What a session's last run returns: a run that was reset counts as terminated, and another one goes on."""
+    while True:
+        try:
+            return await session.result()
+        except WorkflowFailureError as error:
+            terminated = WorkflowExecutionStatus.TERMINATED
+            if not isinstance(error.cause, TerminatedError) or (await session.describe()).status == terminated:
+                raise
 
 
 def _ended(session_id: str, cause: Any) -> ClientError:

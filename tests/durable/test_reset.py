@@ -40,6 +40,18 @@ async def test_a_session_that_is_reset_runs_nothing_again_on_the_old_answer(lab,
     assert lab.effects() == ["a"]
 
 
+async def test_who_waits_for_the_end_waits_for_that_of_the_run_after_a_reset(lab, client):
+    """To Temporal the run before it was terminated; the session goes on."""
+    session = await lab.start(lab.worker(), "per-call", f"effects={lab.effects_file} effect:a")
+    await questions(session, 1)
+    end = asyncio.create_task(session.result())
+    await asyncio.sleep(0)  # it waits for the run that is reset
+    await reset(client, session.id, 0)
+    [question] = await questions(session, 1)
+    await session.answer((question.id, "n"))
+    assert (await end).stop_reason == "end_turn"
+
+
 async def unknown_outcome(session):
     """Wait until the session asks whether a call ran; approve it anew if the old answer came too early to count."""
     async with asyncio.timeout(60):
@@ -68,7 +80,7 @@ async def test_a_cycle_that_is_reset_runs_no_call_again(lab, client):
     for child in children[1:]:
         await reset(client, child, 0)
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 await client.get_workflow_handle(child).result()
         except TimeoutError:
             seen = [EventType.Name(event.event_type) for event in (await lab.history_of(child)).events]
