@@ -24,13 +24,13 @@ from countersign.agent_client.starting import (
     new_session_id,
     session_options,
     start_argument,
+    static_details,
 )
-from countersign.agent_client.translation import translated
+from countersign.agent_client.translation import failed_start
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.limits import Limits
+from countersign.agent_core.markdown import plain
 from countersign.agent_core.wire import SESSION_WORKFLOW, PromptContent
-from countersign.workflows.details import session_static_details
-from countersign.workflows.markdown import plain
 
 
 class AgentClient:
@@ -116,6 +116,7 @@ class AgentClient:
 
         Raises:
             SessionExistsError: If a session has or had the id, as long as the namespace remembers it (its retention).
+            ClientError: If the server does not confirm it; `session_id` is the id that it may have started under.
             PayloadTooLargeError: If prompt and options are too large to send.
             ValueError, TypeError: For what can't be sent as it is.
         """
@@ -146,16 +147,16 @@ class AgentClient:
                     task_queue=task_queue,
                     id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
                     id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
-                    # Shown in the clear to whoever may list workflows: the agent's name and nothing of the prompt.
+                    # Whoever may list workflows reads these, unless they are encrypted: nothing of the prompt.
                     memo={MEMO_AGENT: argument["agent"]},
                     static_summary=plain(str(argument["agent"])),
-                    static_details=session_static_details(session_id, self.temporal.namespace),
+                    static_details=static_details(session_id, self.temporal.namespace),
                 )
             )
         except WorkflowAlreadyStartedError as error:
             raise SessionExistsError(session_id) from error
         except TemporalError as error:
-            raise await translated(error, self.temporal) from error
+            raise await failed_start(error, self.temporal, session_id) from error
 
     def session(self, session_id: str) -> SessionHandle:
         """The session of that id; whether there is one shows with the first request."""

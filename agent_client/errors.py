@@ -21,7 +21,13 @@ from countersign.agent_core.errors import CountersignError
 
 
 class ClientError(CountersignError):
-    """Base of what goes wrong between client code and its sessions."""
+    """Base of what goes wrong between client code and its sessions.
+
+    Attributes:
+        session_id: The session that it is about; "" if it is about none, or that was not noted.
+    """
+
+    session_id: str = ""
 
 
 class ConnectionFailedError(ClientError):

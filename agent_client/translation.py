@@ -12,7 +12,7 @@ from temporalio.client import (
     WorkflowUpdateFailedError,
     WorkflowUpdateRPCTimeoutOrCancelledError,
 )
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, TemporalError
 from temporalio.service import RPCError, RPCStatusCode
 
 from countersign.agent_client.errors import (
@@ -23,6 +23,7 @@ from countersign.agent_client.errors import (
     SessionEndedError,
     SessionNotFoundError,
 )
+from countersign.agent_client.shell import command
 from countersign.agent_client.worker_faults import lacked
 from countersign.agent_client.workers import no_answer, no_worker, task_fails, worker_lacks
 from countersign.agent_core.errors import AnswerRefused, CountersignError
@@ -97,6 +98,19 @@ async def translated(error: Exception, client: Client, session_id: str | None = 
     if isinstance(error, RPCError):
         return await _rpc_error(error, client, session_id)
     return ClientError(f"{type(error).__name__}: {error}")
+
+
+async def failed_start(error: TemporalError, client: Client, session_id: str) -> CountersignError:
+    """What an exception means that came instead of the confirmation that a session has started."""
+    found = await translated(error, client)
+    if is_transient(error):
+        found = ConnectionFailedError(
+            f"{found}. Whether session {session_id!r} has started is not known: {command('show', session_id)} tells; "
+            "started again with that id it does not run twice"
+        )
+    if isinstance(found, ClientError):
+        found.session_id = session_id
+    return found
 
 
 async def _rpc_error(error: RPCError, client: Client, session_id: str | None) -> CountersignError:

@@ -6,11 +6,13 @@ The signature of a command is the list of its options: that is why some are long
 """
 
 import contextlib
+import errno
+import functools
 import io
 import os
 import sys
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any, TextIO
 
 import typer
 
@@ -27,6 +29,7 @@ from countersign.agent_client.cli.showing import show
 from countersign.agent_client.cli.starting import start
 from countersign.agent_client.cli.stopping import stop
 from countersign.agent_client.cli.watching import watch
+from countersign.agent_client.shell import leading_to
 
 app = typer.Typer(
     name="countersign",
@@ -53,9 +56,29 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
 }
 """Every command, by use, with what one would type."""
 
+
+def _leading_there(entry: Callable[..., None]) -> Callable[..., None]:
+    """The command; those that it proposes connect to where it connects itself."""
+
+    @functools.wraps(entry)
+    def command(**given: Any) -> None:
+        connection = [given.get(name) for name in ("address", "namespace", "profile")]
+        with leading_to(_way_there(*connection) if any(connection) else ()):
+            entry(**given)
+
+    return command
+
+
+def _way_there(address: str | None, namespace: str | None, profile: str | None) -> list[str]:
+    from countersign.agent_client.connection import way_there
+
+    return way_there(address, namespace, profile)
+
+
 for word, (entry, lines) in COMMANDS.items():
     # \b: click keeps the lines of such a paragraph as they are.
-    app.command(word, epilog="\n".join(["\b", "Examples:", *(f"  countersign {line}" for line in lines)]))(entry)
+    epilog = "\n".join(["\b", "Examples:", *(f"  countersign {line}" for line in lines)])
+    app.command(word, epilog=epilog)(_leading_there(entry))
 
 
 def _print_version(wanted: bool) -> None:
@@ -80,6 +103,8 @@ def countersign(
 
 def main() -> None:
     """Entry point of the command."""
+    # One that the shell has closed is None.
+    sys.stdout, sys.stderr = sys.stdout or _nowhere(), sys.stderr or _nowhere()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")  # an ASCII terminal shows an escape instead of a traceback
@@ -88,11 +113,28 @@ def main() -> None:
         code = 0
     except SystemExit as leaving:
         code = leaving.code if isinstance(leaving.code, int) else int(leaving.code is not None)
-    if "temporalio" not in sys.modules:
-        raise SystemExit(code)
+    except OSError as error:
+        if error.errno != errno.ENOSPC:
+            raise
+        code = _unwritten(error)
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            pass  # its reader has gone
+        except OSError as error:
+            code = code or _unwritten(error)
     # A thread of Temporal's client that still winds up a request while the interpreter shuts down aborts
     # the process (temporalio 1.35: "PyGILState_Release", 1 in 20 failed connections); so it doesn't shut down.
-    with contextlib.suppress(OSError):  # the reader of a pipe has gone
-        sys.stdout.flush()
-        sys.stderr.flush()
     os._exit(code)
+
+
+def _unwritten(error: OSError) -> int:
+    """Say that the output is not all there, and the exit code of that."""
+    with contextlib.suppress(OSError):
+        print(f"error: the output can't be written: {error.strerror}", file=sys.stderr, flush=True)
+    return 1
+
+
+def _nowhere() -> TextIO:
+    return open(os.devnull, "w", encoding="utf-8")

@@ -1,5 +1,7 @@
 """The command that starts a session."""
 
+import asyncio
+import contextlib
 import sys
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,6 +16,8 @@ from countersign.agent_client.shell import DEFAULT_TASK_QUEUE, command
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from countersign.agent_client.client import AgentClient
     from countersign.agent_client.session import SessionHandle
     from countersign.agent_client.settling import Outcome
@@ -59,27 +63,33 @@ def start(
     waits = None if deadline is None else duration(deadline)
 
     async def begin(client: "AgentClient") -> "tuple[SessionHandle, Outcome | None, str | None]":
-        handle = await client.start(
-            agent,
-            text,
-            session_id=session_id,
-            lifetime="open" if stay_open else "turn",
-            limits={
-                "turns": limit_turns,
-                "total_tokens": limit_total_tokens,
-                "output_tokens": limit_output_tokens,
-            },
-            deadline=waits,
-            task_queue=task_queue,
-        )
-        if wait and not as_json:
+        from countersign.agent_client.starting import new_session_id
+
+        identifier = new_session_id(agent) if session_id is None else session_id
+        with _naming(identifier, "may have started", told=False):
+            handle = await client.start(
+                agent,
+                text,
+                session_id=identifier,
+                lifetime="open" if stay_open else "turn",
+                limits={
+                    "turns": limit_turns,
+                    "total_tokens": limit_total_tokens,
+                    "output_tokens": limit_output_tokens,
+                },
+                deadline=waits,
+                task_queue=task_queue,
+            )
+        told = wait and not as_json
+        if told:
             print(f"started {handle.id}", file=sys.stderr)
-        trouble = await _trouble(client, handle, queue_of(task_queue, agent), stay_open and not as_json)
-        if trouble is not None:
-            trouble += await _similar(client, handle.id, task_queue, agent)
-        if trouble is not None and not as_json:
-            print(visible(trouble), file=sys.stderr)
-        return handle, await handle.outcome() if wait else None, trouble
+        with _naming(handle.id, "started", told=told):
+            trouble = await _trouble(client, handle, queue_of(task_queue, agent), stay_open and not as_json)
+            if trouble is not None:
+                trouble += await _similar(client, handle.id, task_queue, agent)
+            if trouble is not None and not as_json:
+                print(visible(trouble), file=sys.stderr)
+            return handle, await handle.outcome() if wait else None, trouble
 
     handle, outcome, trouble = run(Connection(address, namespace, profile), as_json, begin)
     if outcome is not None:
@@ -89,6 +99,28 @@ def start(
     else:
         print(handle.id)
         print(f"to follow it: {command('watch', handle.id)}", file=sys.stderr)
+
+
+@contextlib.contextmanager
+def _naming(session: str, state: str, *, told: bool) -> "Iterator[None]":
+    """Whatever ends the command here says which session there is: who starts another one doubles its work.
+
+    Args:
+        session: The session's id.
+        state: What is known of it.
+        told: Whether that has been said.
+    """
+    from countersign.agent_client.errors import ClientError
+
+    try:
+        yield
+    except asyncio.CancelledError:  # Ctrl-C
+        if not told:
+            print(f"{state} {visible(session)}", file=sys.stderr)
+        raise
+    except ClientError as error:
+        error.session_id = error.session_id or session
+        raise
 
 
 async def _trouble(client: "AgentClient", handle: "SessionHandle", task_queue: str, say_how_to_end: bool) -> str | None:

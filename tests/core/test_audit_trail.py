@@ -108,11 +108,11 @@ def test_the_events_are_those_that_the_core_notes():
     """Whoever reads the trail knows the list: nothing is missing in it, and nothing never comes."""
     trees = [ast.parse(path.read_text()) for path in CORE.glob("**/*.py")]
     named = {
-        node.targets[0].id: node.value.value
+        node.target.id: node.value.value
         for tree in trees
         for node in ast.walk(tree)
-        if isinstance(node, ast.Assign)
-        if isinstance(node.targets[0], ast.Name) and isinstance(node.value, ast.Constant)
+        if isinstance(node, ast.AnnAssign)
+        if isinstance(node.target, ast.Name) and isinstance(node.value, ast.Constant)
     }
     events = [event for tree in trees for event in noted(tree)]
     found = {event.value for event in events if isinstance(event, ast.Constant)}
