@@ -100,14 +100,17 @@ class FileStore(StorageDriver):
         if digest is None:
             raise ValueError("the claim names no SHA-256 digest")
         paths = [_path(folder, digest, claim.claim_data.get(OWNER)) for folder in self._folders]
+        damage = ""
         for path in paths:
             try:
                 blob = path.read_bytes()
             except FileNotFoundError:
                 continue
-            if (found := hashlib.sha256(blob).hexdigest()) != digest:
-                raise ValueError(f"{path} is damaged: its SHA-256 is {found}")
-            return Payload.FromString(blob)
+            if (found := hashlib.sha256(blob).hexdigest()) == digest:
+                return Payload.FromString(blob)
+            damage = damage or f"{path} is damaged: its SHA-256 is {found}"  # a later folder may have it whole
+        if damage:
+            raise ValueError(damage)
         if absent := [folder for folder in self._folders if not folder.is_dir()]:
             raise OSError(f"no folder {absent[0]}; is it mounted?")
         raise FileNotFoundError(f"no file {' nor '.join(map(str, paths))}")

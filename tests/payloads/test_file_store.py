@@ -149,6 +149,15 @@ async def test_a_damaged_blob_is_named(tmp_path):
         await store.retrieve(RETRIEVE, claims)
 
 
+async def test_a_damaged_blob_does_not_hide_a_whole_one(tmp_path):
+    """What another folder has whole is read from there."""
+    claims = await guarded(tmp_path / "old").store(STORE, [VALUE])
+    await guarded(tmp_path / "new").store(STORE, [VALUE])
+    [path] = blobs(tmp_path / "new")
+    path.write_bytes(b"?")
+    assert await guarded(tmp_path / "new", tmp_path / "old").retrieve(RETRIEVE, claims) == [VALUE]
+
+
 async def test_storing_a_value_again_mends_its_damaged_blob(tmp_path):
     """A blob of the right size is not taken for whole."""
     store = guarded(tmp_path)
