@@ -7,6 +7,7 @@ The only place outside activities/providers where vendors' SDKs are imported; la
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import cached_property
 from threading import Lock
 from typing import Any
@@ -19,10 +20,12 @@ from temporalio.converter import (
     StorageDriverClaim,
     StorageDriverRetrieveContext,
     StorageDriverStoreContext,
+    StorageDriverWorkflowInfo,
 )
 
 from countersign.agent_client.payloads.errors import PayloadSettingsError
 from countersign.agent_client.payloads.guarding import ClaimCheck
+from countersign.agent_client.payloads.owners import nameable
 from countersign.agent_client.payloads.settings import Location
 from countersign.agent_client.payloads.threads import in_thread
 from countersign.agent_core.extras import how_to_install
@@ -79,7 +82,7 @@ def claim_check(field: str, places: Sequence[Location]) -> ClaimCheck:
 
 
 class _Prefixed(StorageDriver):
-    """Puts the prefix into claims: the clients below put it into the names of what is written."""
+    """Puts the prefix into claims: the clients below put it into the names of what is written, which it keeps short."""
 
     def __init__(self, inner: StorageDriver, field: str, prefix: str) -> None:
         self._inner, self._field, self._prefix = inner, field, prefix
@@ -91,6 +94,8 @@ class _Prefixed(StorageDriver):
         return self._inner.type()
 
     async def store(self, context: StorageDriverStoreContext, payloads: Sequence[Payload]) -> list[StorageDriverClaim]:
+        if isinstance(target := context.target, StorageDriverWorkflowInfo) and target.id is not None:
+            context = StorageDriverStoreContext(replace(target, id=nameable(target.id)))
         claims = await self._inner.store(context, payloads)
         return [
             StorageDriverClaim({**claim.claim_data, self._field: self._prefix + claim.claim_data[self._field]})

@@ -1,12 +1,17 @@
 """Whose a payload is: which session it belongs to, and whether anybody but our workers reads it."""
 
+import hashlib
 import re
 from typing import Any
+from urllib.parse import quote
 
 from temporalio import activity
 from temporalio.converter import StorageDriverActivityInfo, StorageDriverStoreContext, StorageDriverWorkflowInfo
 
 from countersign.agent_core.wire import CYCLE_WORKFLOW, SESSION_WORKFLOW
+
+_LONGEST, _KEPT = 200, 150
+"""Of an id in a blob's name, percent-encoded; and what is kept of a longer one."""
 
 _CYCLE = re.compile(r"/cycle-\d+\Z")
 
@@ -49,3 +54,16 @@ def owned(context: StorageDriverStoreContext) -> StorageDriverStoreContext:
     return StorageDriverStoreContext(
         StorageDriverWorkflowInfo(namespace=namespace, id=session_of(workflow_id), type=SESSION_WORKFLOW)
     )
+
+
+def nameable(workflow_id: str) -> str:
+    """An id as it may stand in a blob's name: one that is long percent-encoded is cut; its digest and "~cut" follow.
+
+    Stores refuse names of over 1,024 bytes, and a character outside ASCII takes up to twelve.
+    """
+    if len(quote(workflow_id, safe="")) <= _LONGEST:
+        return workflow_id
+    kept = workflow_id
+    while len(quote(kept, safe="")) > _KEPT:
+        kept = kept[:-1]
+    return f"{kept}~{hashlib.sha256(workflow_id.encode()).hexdigest()[:32]}~cut"

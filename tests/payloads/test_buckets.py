@@ -67,6 +67,20 @@ async def test_a_value_is_stored_once_under_its_session_and_comes_back(bucket):
     assert await converter(f"s3://{name}/agents").decode([first]) == [VALUE]
 
 
+async def test_the_name_of_a_blob_is_short_enough_for_every_store(bucket):
+    """Whatever the session's id is: its blobs stand together, apart from others', and come back."""
+    _, name = bucket
+    made = data_converter(PayloadSettings(storage=f"s3://{name}/agents"))
+    object.__setattr__(made, "payload_codec", None)
+    for end in "abab":
+        cycle = f"{chr(0x20000) * 199}{end}/cycle-2"
+        target = StorageDriverWorkflowInfo(namespace="n", id=cycle, type="AgentCycle")
+        of_session = made._with_store_context(StorageDriverStoreContext(target))
+        assert await of_session.decode(await of_session.encode([VALUE])) == [VALUE]
+    keys = keys_in(bucket)
+    assert len(keys) == 2 and all(len(key) < 500 and "/wi/%F0%A0%80%80" in key for key in keys)
+
+
 async def test_a_bucket_that_is_no_longer_written_to_is_still_read(bucket):
     """After a move, old values come from where they were."""
     client, name = bucket
