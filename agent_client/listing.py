@@ -32,6 +32,9 @@ _AGENT = SearchAttributeKey.for_keyword(SEARCH_AGENT)
 _STATUS = SearchAttributeKey.for_keyword(SEARCH_STATUS)
 _PENDING = SearchAttributeKey.for_int(SEARCH_PENDING)
 _SESSIONS = f"WorkflowType = '{SESSION_WORKFLOW}' AND ExecutionStatus != 'ContinuedAsNew'"
+_OPEN = "CloseTime IS NULL"
+"""Running or paused; the second has a name only for servers that know it."""
+
 _PAGE = 200
 
 
@@ -198,7 +201,7 @@ def _query(agent: str | None, statuses: Sequence[str], asking: bool, attributes:
     if agent is not None and attributes:
         query += f" AND ({SEARCH_AGENT} = '{quoted(agent)}' OR {SEARCH_AGENT} IS NULL)"
     if asking:
-        query += " AND ExecutionStatus = 'Running'"
+        query += f" AND {_OPEN}"
         query += f" AND ({SEARCH_PENDING} > 0 OR {SEARCH_PENDING} IS NULL)" if attributes else ""
     if statuses:
         query += f" AND ({' OR '.join(_status_query(word, attributes) for word in dict.fromkeys(statuses))})"
@@ -211,7 +214,7 @@ def _status_query(word: str, attributes: bool) -> str:
     if word not in LIVE_STATUSES:
         raise ValueError(f"no session has the status {word!r}; use {', '.join(SESSION_STATUSES)}")
     also = f" AND ({SEARCH_STATUS} = '{word}' OR {SEARCH_STATUS} IS NULL)" if attributes else ""
-    return f"(ExecutionStatus = 'Running'{also})"
+    return f"({_OPEN}{also})"
 
 
 def quoted(value: str) -> str:

@@ -7,13 +7,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from temporalio.api.common.v1 import Payload
-from temporalio.client import Client, WorkflowQueryRejectedError
+from temporalio.client import Client, WorkflowExecutionStatus, WorkflowQueryRejectedError
 from temporalio.common import QueryRejectCondition
 from temporalio.exceptions import TemporalError
 
 from countersign.agent_client.errors import ClientError, SessionEndedError
 from countersign.agent_client.fates import fate_of, refusal_after
 from countersign.agent_client.listing import SessionSummary, summary_of
+from countersign.agent_client.pausing import is_paused
 from countersign.agent_client.sending import uncancelled
 from countersign.agent_client.session_status import SessionStatus
 from countersign.agent_client.shell import command
@@ -149,7 +150,9 @@ class SessionReader:
             with readable(self.id):
                 options: Any = {"reject_condition": reject_condition, "rpc_timeout": _QUERY_TIMEOUT}
                 return await self._while_polled(lambda: handle.query(query, argument or {}, **options))
-        except WorkflowQueryRejectedError:
+        except WorkflowQueryRejectedError as error:
+            if error.status == WorkflowExecutionStatus.RUNNING:
+                raise is_paused(self.id) from error
             raise
         except TemporalError as error:
             raise await translated(error, self._temporal, self.id) from error
