@@ -8,11 +8,14 @@ from typing import Literal
 from temporalio.api.enums.v1 import PendingActivityState
 from temporalio.api.workflow.v1 import PendingActivityInfo
 from temporalio.client import Client
+from temporalio.converter import DataConverter
+from temporalio.exceptions import ApplicationError, FailureError
 from temporalio.service import RPCError
 
 from countersign.agent_client.builds import pinned_to
 from countersign.agent_client.listing import quoted
 from countersign.agent_client.translation import described
+from countersign.agent_client.unreadable import READING_ERRORS
 from countersign.agent_client.workers import Build
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.wire import CYCLE_WORKFLOW, MODEL_ACTIVITY, STEP_ACTIVITY, timestamp
@@ -21,6 +24,9 @@ MOST_CYCLES = 100
 """Running cycles that are looked at; of more, the newest are."""
 
 _AT_ONCE = 20
+
+_FAILURE_CHARS = 200
+"""Of a failure's words, which may quote what a vendor sent."""
 
 _KINDS: "dict[str, Literal['model', 'step']]" = {MODEL_ACTIVITY: "model", STEP_ACTIVITY: "step"}
 
@@ -38,11 +44,12 @@ class PendingCall:
         kind: "tool", or a "model" or "step" of the agent.
         name: Of the tool; else of the activity.
         state: "running" in a worker's hands; "waiting" for a worker, or for its next attempt.
-        since: Since when it is that.
+        since: Since when it is that; of one whose next attempt is to come, when it does.
         attempt: Which one runs or comes next, from 1.
         task_queue: Where its workers are.
         until: When a person is asked if no worker takes it; None if it waits for ever.
         build: The build that its cycle is pinned to; None if it is to none.
+        failure: Why the attempt before failed, in short; "" if there was none, or that can't be read here.
     """
 
     kind: Literal["tool", "model", "step"]
@@ -53,6 +60,7 @@ class PendingCall:
     task_queue: str
     until: datetime | None = None
     build: Build | None = None
+    failure: str = ""
 
     @property
     def may_have_run(self) -> bool:
@@ -67,6 +75,7 @@ class PendingCall:
             "state": self.state,
             "since": timestamp(self.since),
             "attempt": self.attempt,
+            "failure": self.failure or None,
         }
 
 
@@ -145,10 +154,31 @@ async def _of(temporal: Client, cycle: str) -> list[PendingCall]:
     except RPCError:
         return []  # it has ended meanwhile
     build = pinned_to(seen.workflow_execution_info.versioning_info)
-    return [_call(pending, build) for pending in seen.pending_activities]
+    return [
+        _call(pending, build, await failure_of(temporal.data_converter, pending)) for pending in seen.pending_activities
+    ]
 
 
-def _call(pending: PendingActivityInfo, build: Build | None) -> PendingCall:
+async def failure_of(converter: DataConverter, pending: PendingActivityInfo) -> str:
+    """Why the last attempt of a call failed, in short; "" if none did, or if that can't be read here.
+
+    Args:
+        converter: Decodes it: with encryption on, its words are for those who have the key.
+        pending: The call.
+    """
+    if not pending.HasField("last_failure"):
+        return ""
+    try:
+        error = await converter.decode_failure(pending.last_failure)
+    except READING_ERRORS:
+        return ""
+    kind = error.type if isinstance(error, ApplicationError) and error.type else type(error).__name__
+    text = error.message if isinstance(error, FailureError) else str(error)
+    found = f"{kind}: {text}"
+    return found if len(found) <= _FAILURE_CHARS else f"{found[: _FAILURE_CHARS - 1]}…"
+
+
+def _call(pending: PendingActivityInfo, build: Build | None, failure: str) -> PendingCall:
     name, options, runs = pending.activity_type.name, pending.activity_options, pending.state in _WITH_A_WORKER
     since = (pending.last_started_time if runs else pending.scheduled_time).ToDatetime(UTC)
     wait = options.schedule_to_start_timeout.ToTimedelta()
@@ -161,4 +191,5 @@ def _call(pending: PendingActivityInfo, build: Build | None) -> PendingCall:
         options.task_queue.name,
         since + wait if wait and not runs else None,
         build,
+        failure,
     )

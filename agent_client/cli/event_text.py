@@ -8,6 +8,7 @@ from countersign.agent_client.cli.cards import question_card
 from countersign.agent_client.cli.messages import Transcript
 from countersign.agent_client.cli.terminal import rows, styled
 from countersign.agent_client.moments import moment
+from countersign.agent_core.moments import moment_of
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
@@ -68,16 +69,20 @@ def call_waits(call: dict[str, Any], now: datetime) -> str:
 
 
 def call_runs(call: dict[str, Any], now: datetime) -> str:
-    """That a call runs or waits, and since when: "hold runs since … (3 s ago), attempt 2".
+    """That a call runs or waits, since when or until when, and why again: "hold runs since … (3 s ago), attempt 2".
 
     Args:
         call: A `PendingCall` as plain JSON.
         now: The present moment.
     """
     what = call.get("tool") or f"a {call.get('kind')} call"
-    does = "runs" if call.get("state") == "running" else "has no worker yet, or waits for its next attempt,"
+    since = moment_of(call.get("since"))
+    does = "runs since" if call.get("state") == "running" else "has no worker yet since"
+    if call.get("state") != "running" and since is not None and since > now:
+        does = "waits for its next attempt at"
     again = f", attempt {call['attempt']}" if call.get("attempt", 1) > 1 else ""
-    return visible(f"{what} {does} since {moment(call.get('since'), now)}{again}")
+    why = f"; the one before failed: {call['failure']}" if call.get("failure") else ""
+    return visible(f"{what} {does} {moment(call.get('since'), now)}{again}{why}")
 
 
 def _end_text(event: "SessionEvent") -> str:
