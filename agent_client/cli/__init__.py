@@ -25,6 +25,7 @@ from countersign.agent_client.cli.listing import list_sessions
 from countersign.agent_client.cli.looking import interrupts
 from countersign.agent_client.cli.prompting import prompt
 from countersign.agent_client.cli.replay import replay
+from countersign.agent_client.cli.running import UsageError, leaving
 from countersign.agent_client.cli.showing import show
 from countersign.agent_client.cli.starting import start
 from countersign.agent_client.cli.stopping import stop
@@ -62,11 +63,20 @@ def _leading_there(entry: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(entry)
     def command(**given: Any) -> None:
+        _check_text(given)
         connection = [given.get(name) for name in ("address", "namespace", "profile")]
         with leading_to(_way_there(*connection) if any(connection) else ()):
             entry(**given)
 
     return command
+
+
+def _check_text(given: dict[str, Any]) -> None:
+    """Leave if a word is no text, as one of another encoding than the shell's: nothing could be asked with it."""
+    for name, value in given.items():
+        if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
+            with leaving(given.get("as_json", False)):
+                raise UsageError(f"{name.replace('_', ' ')} {value!r:.100} is not text in {sys.getfilesystemencoding()}")
 
 
 def _way_there(address: str | None, namespace: str | None, profile: str | None) -> list[str]:

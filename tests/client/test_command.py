@@ -82,6 +82,18 @@ def test_with_json_errors_are_json_too():
     assert (error["type"], error["exit_code"]) == ("ConnectionFailedError", 3)
 
 
+@pytest.mark.parametrize(
+    ("words", "named"),
+    [(["show", "caf\udce9"], "session 'caf"), (["list", "--namespace", "\ud800"], "namespace '")],
+)
+def test_a_word_that_is_no_text_is_wrong_usage(words, named):
+    """As shells of another encoding give it: it is named, and nothing is sent."""
+    got = call(*words, "--address", NOBODY)
+    assert (got.exit_code, got.stderr.count("\n")) == (2, 1)
+    assert named in got.stderr
+    assert json.loads(call(*words, "--address", NOBODY, "--json").stderr)["error"]["type"] == "UsageError"
+
+
 def test_a_missing_argument_is_wrong_usage():
     """Exit code 2, as everywhere."""
     assert call("approve").exit_code == 2
