@@ -76,7 +76,7 @@ def _check_text(given: dict[str, Any]) -> None:
     for name, value in given.items():
         if isinstance(value, str) and any("\ud800" <= character <= "\udfff" for character in value):
             with leaving(given.get("as_json", False)):
-                raise UsageError(f"{name.replace('_', ' ')} {value!r:.100} is not text in {sys.getfilesystemencoding()}")
+                raise UsageError(f"{name.replace('_', ' ')} {value!r:.100} has characters that are no text; check it")
 
 
 def _way_there(address: str | None, namespace: str | None, profile: str | None) -> list[str]:
