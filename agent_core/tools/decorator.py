@@ -84,7 +84,7 @@ class DecoratedTool(Tool, Generic[P, R]):
 
     @property
     def is_async(self) -> bool:
-        return inspect.iscoroutinefunction(self._function)
+        return inspect.iscoroutinefunction(self._function) or inspect.isasyncgenfunction(self._function)
 
     def invoke(self, canonical: JsonObject, context: ToolContext) -> Any:
         arguments = self.compiled.arguments(canonical)
