@@ -24,6 +24,7 @@ class Asking:
         edit: Who got an input from an approver that is not applied yet, and that input.
         inline: What was said inline about the call as it then stood, by the name of who asked.
         heard: Name and selected tool of the call as each handler heard it.
+        cancelled_by: The hook or the handlers that cancelled last, by name; empty if nobody knows.
     """
 
     ledger: Ledger
@@ -33,6 +34,7 @@ class Asking:
     edit: tuple[str, Any] | None = None
     inline: dict[str, InlineAnswer] = field(default_factory=dict)
     heard: list[tuple[str, Any]] = field(default_factory=list)
+    cancelled_by: str = ""
     asked: list[Ask] = field(default_factory=list)
     consumed: dict[str, Question] = field(default_factory=dict)
     preempted: set[str] = field(default_factory=set)

@@ -86,6 +86,8 @@ class CallbackRunner:
         if len(asking.asked) > asked_before:
             # A bare `except` around the interrupt may have cancelled: it decided without the answer.
             _restore_cancellation(event, cancelled)
+        elif _cancellation(event) != cancelled:
+            asking.cancelled_by = name
 
     async def user_call(self, name: str, call: Callable[[], Any], asking: Asking | None) -> Any:
         """Call user code once.

@@ -67,7 +67,8 @@ LIFECYCLE = (
 class _Verdicts:
     """What the handlers of one event returned, as far as it is not applied at once."""
 
-    deny: str | None = None
+    deny: tuple[str, str] | None = None
+    """Which handler denied, and why."""
     confirms: list[tuple[InterventionHandler, Confirm]] = field(default_factory=list)
     guides: list[tuple[str, str]] = field(default_factory=list)
     asked: bool = False
@@ -115,7 +116,7 @@ class _Dispatch:
         for handler in self._handlers:
             action = await self._hear(handler, event, runner, asking, verdicts)
             if isinstance(action, Deny):
-                verdicts.deny = action.reason
+                verdicts.deny = handler.name, action.reason
                 break
             if isinstance(action, Confirm):
                 verdicts.confirms.append((handler, action))
@@ -170,8 +171,11 @@ class _Dispatch:
         self, event: HookEvent, verdicts: _Verdicts, runner: "CallbackRunner", asking: Asking | None
     ) -> None:
         """Apply what is left to apply, the strongest first."""
+        if asking is not None and (verdicts.deny or verdicts.guides):
+            names = verdicts.deny[:1] if verdicts.deny else [name for name, _ in verdicts.guides]
+            asking.cancelled_by = ", ".join(names)
         if verdicts.deny is not None:
-            _cancel(event, f"DENIED: {verdicts.deny}")
+            _cancel(event, f"DENIED: {verdicts.deny[1]}")
             return
         if verdicts.guides:
             await _guide(event, "\n".join(f"[{name}] {feedback}" for name, feedback in verdicts.guides), runner)
