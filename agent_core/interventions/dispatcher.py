@@ -80,7 +80,7 @@ def register_handlers(handlers: Sequence[InterventionHandler], registry: HookReg
 
     Raises:
         ValueError: If two have the same name.
-        AgentDefinitionError: If one is not an `InterventionHandler` or has no usable name.
+        AgentDefinitionError: If one is not an `InterventionHandler`, has no usable name, or would never be heard.
     """
     seen: set[str] = set()
     for handler in handlers:
@@ -90,6 +90,11 @@ def register_handlers(handlers: Sequence[InterventionHandler], registry: HookReg
             raise AgentDefinitionError(f"the name of {type(handler).__name__} must be non-empty text")
         if handler.name in seen:
             raise ValueError(f"Duplicate intervention handler name: '{handler.name}'")
+        if not any(_overrides(handler, lifecycle.method) for lifecycle in LIFECYCLE):
+            raise AgentDefinitionError(
+                f"handler {handler.name!r} ({type(handler).__name__}) would never be heard: it overrides none of "
+                f"{', '.join(lifecycle.method for lifecycle in LIFECYCLE)}"
+            )
         seen.add(handler.name)
     for lifecycle in LIFECYCLE:
         overriding = [handler for handler in handlers if _overrides(handler, lifecycle.method)]

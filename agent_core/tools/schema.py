@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 
 from countersign.agent_core.errors import AgentDefinitionError, ToolInputError
 from countersign.agent_core.json_values import JsonObject, canonical_json, check_json
+from countersign.agent_core.tools.parameters import refuse_nameless
 
 
 class ToolSpec(TypedDict):
@@ -177,11 +178,9 @@ def _fields(function: Callable[..., Any], name: str, docs: dict[str, str], skip:
     for parameter in inspect.signature(function).parameters.values():
         if parameter.name in skip:
             continue
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
-            raise AgentDefinitionError(
-                f"tool {name}: parameter {parameter.name} is {parameter.kind.description}; "
-                "a model can only fill in named parameters"
-            )
+        refuse_nameless(
+            parameter, name, parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY
+        )
         annotation = hints.get(parameter.name, Any)
         description = docs.get(parameter.name)
         if get_origin(annotation) is Annotated:

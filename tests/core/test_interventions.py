@@ -4,7 +4,7 @@ import pytest
 from tests.core.driving import acts, make, reply, results, valid
 
 from countersign import InterventionHandler
-from countersign.errors import EventLoopException, GuideLimitError
+from countersign.errors import AgentDefinitionError, EventLoopException, GuideLimitError
 from countersign.hooks import AfterToolCallEvent, BeforeToolCallEvent
 from countersign.interventions import Confirm, Deny, Guide, Proceed, Transform
 
@@ -278,7 +278,22 @@ def test_on_error_covers_evaluate():
 def test_duplicate_handler_names():
     """Two handlers of one name are refused when the agent is built."""
     with pytest.raises(ValueError, match="Duplicate"):
-        make([], acts(1), interventions=[handler("h"), handler("h")])
+        make([], acts(1), interventions=[handler("h", before_tool_call=None), handler("h", before_tool_call=None)])
+
+
+class Misspelt(InterventionHandler):
+    """A handler that overrides nothing."""
+
+    name = "misspelt"
+
+    def before_tool_calls(self, event):
+        return Deny(reason="never")
+
+
+def test_a_handler_that_would_never_be_heard_is_refused():
+    """A misspelt method would be a gate that gates nothing."""
+    with pytest.raises(AgentDefinitionError, match=r"'misspelt' .* none of .*before_tool_call,"):
+        make([], acts(1), interventions=[Misspelt()])
 
 
 class RateLimiter(InterventionHandler):
