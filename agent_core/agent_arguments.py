@@ -32,7 +32,7 @@ def system_text(given: str | Iterable[Mapping[str, Any]] | None) -> str | None:
     for block in given:
         if not isinstance(block, Mapping) or set(block) != {"text"} or not isinstance(block["text"], str):
             raise AgentDefinitionError(
-                f'system_prompt takes text blocks ({{"text": ...}}), and {block!r} is none; leave it out. Where prompts are '
-                "cached is an option of the model, for instance cache_config of Strands' BedrockModel"
+                f'system_prompt takes text blocks ({{"text": ...}}), and {block!r} is none: leave it out. Where prompts'
+                " are cached is an option of the model, for instance cache_config of Strands' BedrockModel"
             )
     return "\n".join(block["text"] for block in given) if given else None

@@ -9,6 +9,7 @@ from countersign.agent_core.approvals import Ask, Ledger
 from countersign.agent_core.interrupts import UNSET, InterruptException, refused
 from countersign.agent_core.interventions.actions import Edit, Evaluate
 from countersign.agent_core.json_values import JsonObject, canonical_json, check_json
+from countersign.agent_core.settling import settled
 from countersign.agent_core.wire import InlineAnswer, Question, QuestionScope
 
 
@@ -84,9 +85,7 @@ class Asking:
         question = self.consumed.get(name)
         if question is not None and question.verdict is not None:
             return question.verdict
-        verdict = evaluate(response)
-        if isinstance(verdict, Awaitable):
-            verdict = await verdict
+        verdict = await settled(evaluate(response))
         if isinstance(verdict, Edit):
             self.edit = (name, verdict.input)
             return True

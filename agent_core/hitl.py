@@ -23,6 +23,7 @@ from countersign.agent_core.interventions.actions import Confirm, Edit, Evaluate
 from countersign.agent_core.interventions.handler import InterventionHandler
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.plain_answers import approves
+from countersign.agent_core.settling import settled
 from countersign.agent_core.steps import StepInfo
 
 if TYPE_CHECKING:
@@ -98,7 +99,7 @@ class HumanInTheLoop(InterventionHandler):
         return [step for step in (self._ask_step(), self._verdict_step(agent)) if step is not None]
 
     def check_agent(self, agent: "Agent") -> None:
-        """See `InterventionHandler.check_agent`. A misspelt "!name" would leave the tool that is meant without a gate."""
+        """See `InterventionHandler.check_agent`. A misspelt "!name" would leave a tool without its gate."""
         known = [*agent.tool_names, *([agent.output_tool.tool_name] if agent.output_tool else [])]
         for name in sorted(item[1:] for item in self._allowed if item.startswith("!")):
             if name not in known:
@@ -241,5 +242,5 @@ def means_trust(response: Any) -> bool:
 
 
 async def _resolved(verdict: Any) -> bool | Edit:
-    found = await verdict if isinstance(verdict, Awaitable) else verdict
+    found = await settled(verdict)
     return found if isinstance(found, Edit) else bool(found)

@@ -2,7 +2,6 @@
 
 import asyncio
 import copy
-import inspect
 import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -20,6 +19,7 @@ from countersign.agent_core.hooks.events import (
 from countersign.agent_core.hooks.registry import HookCallback, callback_name
 from countersign.agent_core.interrupts import InterruptException
 from countersign.agent_core.messages import Message, unanswered
+from countersign.agent_core.settling import settled
 
 if TYPE_CHECKING:
     from countersign.agent_core.agent import Agent
@@ -101,10 +101,7 @@ class CallbackRunner:
         asked_before = len(asking.asked) if asking else 0
         try:
             with self.effects.guard(name):
-                result = call()
-                if inspect.isawaitable(result):
-                    result = await result
-            return result
+                return await settled(call())
         except InterruptException as interrupt:
             if asking is None or not asking.asked:
                 raise CallbackError(

@@ -90,12 +90,13 @@ def register_handlers(handlers: Sequence[InterventionHandler], registry: HookReg
             raise AgentDefinitionError(f"the name of {type(handler).__name__} must be non-empty text")
         if handler.name in seen:
             raise ValueError(f"Duplicate intervention handler name: '{handler.name}'")
+        seen.add(handler.name)
+    for handler in handlers:
         if not any(_overrides(handler, lifecycle.method) for lifecycle in LIFECYCLE):
             raise AgentDefinitionError(
                 f"handler {handler.name!r} ({type(handler).__name__}) would never be heard: it overrides none of "
                 f"{', '.join(lifecycle.method for lifecycle in LIFECYCLE)}"
             )
-        seen.add(handler.name)
     for lifecycle in LIFECYCLE:
         overriding = [handler for handler in handlers if _overrides(handler, lifecycle.method)]
         if overriding:

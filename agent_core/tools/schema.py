@@ -178,9 +178,7 @@ def _fields(function: Callable[..., Any], name: str, docs: dict[str, str], skip:
     for parameter in inspect.signature(function).parameters.values():
         if parameter.name in skip:
             continue
-        refuse_nameless(
-            parameter, name, parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY
-        )
+        refuse_nameless(parameter, name, parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY)
         annotation = hints.get(parameter.name, Any)
         description = docs.get(parameter.name)
         if get_origin(annotation) is Annotated:

@@ -7,6 +7,7 @@ from countersign import InterventionHandler
 from countersign.errors import AgentDefinitionError, EventLoopException, GuideLimitError
 from countersign.hooks import AfterToolCallEvent, BeforeToolCallEvent
 from countersign.interventions import Confirm, Deny, Guide, Proceed, Transform
+from countersign.vended_interventions.hitl import HumanInTheLoop
 
 
 def handler(handler_name, on_error="throw", **methods):
@@ -278,7 +279,32 @@ def test_on_error_covers_evaluate():
 def test_duplicate_handler_names():
     """Two handlers of one name are refused when the agent is built."""
     with pytest.raises(ValueError, match="Duplicate"):
-        make([], acts(1), interventions=[handler("h", before_tool_call=None), handler("h", before_tool_call=None)])
+        make([], acts(1), interventions=[handler("h"), handler("h")])
+
+
+def yields(*args):
+    """What somebody writes who means `return`."""
+    yield False
+
+
+async def yields_async(*args):
+    yield False
+
+
+@pytest.mark.parametrize("body", [yields, yields_async])
+def test_a_gate_that_yields_lets_nothing_through(body):
+    """Nothing of it has run; as a value it would be true."""
+
+    def hook(event: BeforeToolCallEvent):
+        return body(event)
+
+    confirming = handler("h", before_tool_call=lambda event: Confirm(prompt="ok?", evaluate=body, response="n"))
+    judged = HumanInTheLoop(evaluate=body, ask=lambda prompt: "n")
+    for gates in ({"hooks": [hook]}, {"interventions": [confirming]}, {"interventions": [judged]}):
+        log = []
+        with pytest.raises(EventLoopException, match="is a generator"):
+            make(log, acts(1), **{"hooks": [], **gates})("go")
+        assert log == []
 
 
 class Misspelt(InterventionHandler):

@@ -2,7 +2,6 @@
 
 import asyncio
 import functools
-import threading
 
 import pytest
 import strands
@@ -26,81 +25,66 @@ def logged(function):
     return wrapper
 
 
-async def coroutine(log):
-    await asyncio.sleep(0)
-    log.append("ran")
-    return "end"
+def coroutine(log):
+    async def act():
+        await asyncio.sleep(0)
+        log.append("ran")
+        return "end"
+
+    return act
 
 
-async def streaming(log):
-    yield "progress"
-    await asyncio.sleep(0)
-    log.append("ran")
-    yield "end"
+def streaming(log):
+    async def act():
+        yield "progress"
+        await asyncio.sleep(0)
+        log.append("ran")
+        yield "end"
+
+    return act
 
 
 def generator(log):
-    yield "progress"
-    log.append("ran")
-    yield "end"
+    def act():
+        yield "progress"
+        log.append("ran")
+        yield "end"
+
+    return act
 
 
 def returning(log):
-    yield "progress"
-    log.append("ran")
-    return "end"
-
-
-BODIES = [coroutine, streaming, generator, returning]
-
-
-@pytest.mark.parametrize("wrapped", [False, True])
-@pytest.mark.parametrize("decorate", [tool, strands.tool])
-@pytest.mark.parametrize("body", BODIES)
-def test_a_body_runs_to_its_end(body, decorate, wrapped):
-    """Whatever it returns first, under a decorator of any kind too; a generator's last value is the result."""
-    log = []
-
     def act():
-        return body(log)
+        yield "progress"
+        log.append("ran")
+        return "end"
 
-    if not wrapped and body is coroutine:
+    return act
 
-        async def act():
-            return await body(log)
 
-    elif not wrapped and body is streaming:
-
-        async def act():
-            async for value in body(log):
-                yield value
-
-    agent = Agent(ScriptedModel([calls(("act", {})), "done"]), tools=[decorate(act)])
+@pytest.mark.parametrize("wrap", [lambda function: function, logged])
+@pytest.mark.parametrize("decorate", [tool, strands.tool])
+@pytest.mark.parametrize("form", [coroutine, streaming, generator, returning])
+def test_a_body_runs_to_its_end(form, decorate, wrap):
+    """Whatever it returns first, under a decorator too; a generator's last value is the result."""
+    log: list[str] = []
+    agent = Agent(ScriptedModel([calls(("act", {})), "done"]), tools=[decorate(wrap(form(log)))])
     agent("go")
     assert (results(agent), log) == ([("success", "end")], ["ran"])
 
 
-def test_a_wrapped_coroutine_runs_on_the_event_loop():
-    """The wrapper may block, in a thread; what it returns needs the loop of the others."""
-    seen = {}
-
-    async def body():
-        seen["body"] = threading.current_thread()
-        return str(asyncio.get_running_loop() is seen["loop"])
-
-    @tool
-    async def loop() -> str:
-        seen["loop"] = asyncio.get_running_loop()
-        return "ok"
+async def test_a_wrapped_coroutine_runs_on_the_event_loop():
+    """The decorator may block, in a thread; what it returns needs the loop of the others."""
+    here = asyncio.get_running_loop()
 
     @tool
     @logged
     async def act() -> str:
-        return await body()
+        return str(asyncio.get_running_loop() is here)
 
-    agent = Agent(ScriptedModel([calls(("loop", {})), calls(("act", {})), "done"]), tools=[loop, act])
-    agent("go")
-    assert results(agent)[-1] == ("success", "True")
+    agent = Agent(ScriptedModel([calls(("act", {})), "done"]), tools=[act])
+    await agent.invoke_async("go")
+    assert results(agent) == [("success", "True")]
 
 
 def asks_while_streaming(log):
@@ -147,19 +131,17 @@ def test_a_body_of_any_form_may_ask(make):
     assert (results(agent), log) == ([("success", "y")], ["y"])
 
 
-@pytest.mark.parametrize("body", [streaming, generator])
-def test_a_generator_that_fails_is_an_error(body):
+class Full(list[str]):
+    """A log that takes nothing."""
+
+    def append(self, item):
+        raise OSError("disk full")
+
+
+@pytest.mark.parametrize("form", [streaming, generator])
+def test_a_generator_that_fails_is_an_error(form):
     """However much it has yielded by then."""
-
-    class Full(list):
-        def append(self, item):
-            raise OSError("disk full")
-
-    @tool
-    def act():
-        return body(Full())
-
-    agent = Agent(ScriptedModel([calls(("act", {})), "done"]), tools=[act])
+    agent = Agent(ScriptedModel([calls(("act", {})), "done"]), tools=[tool(form(Full()))])
     agent("go")
     assert results(agent) == [("error", "Error: OSError - disk full")]
 
