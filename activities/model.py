@@ -37,10 +37,10 @@ class ModelActivities:
         AgentDefinitionError: If a model can't be made, naming its agent.
     """
 
-    def __init__(self, deployments: Mapping[str, AgentDeployment], segments: Segments | None = None) -> None:
+    def __init__(self, deployments: Mapping[str, AgentDeployment], segments: Segments) -> None:
         self._deployments = deployments
         self._models = {name: _made(name, deployment) for name, deployment in deployments.items()}
-        self._segments = segments or Segments()
+        self._segments = segments
 
     @activity.defn(name=MODEL_ACTIVITY)
     async def call_model(self, given: dict[str, Any], *arguments: list[Message] | JsonObject) -> ModelResponse:

@@ -13,14 +13,13 @@ from countersign.agent_core.deployment import AgentDeployment
 
 
 def activities_for(
-    deployments: Mapping[str, AgentDeployment], task_queue: str | None = None, segments: Segments | None = None
+    deployments: Mapping[str, AgentDeployment], task_queue: str, segments: Segments
 ) -> list[Callable[..., Any]]:
     """The activities that serve these agents; one type per tool, named after it.
 
     Args:
         deployments: The agents, by name.
-        task_queue: The queue that the worker serves: tools with another one are left to its workers. None for
-            all tools.
+        task_queue: The queue that the worker serves: tools with another one are left to its workers.
         segments: What remembers messages in storage, for all queues of a process.
     """
     return [

@@ -1,17 +1,14 @@
 """Runs durable steps. Repeated after connection errors, timeouts and lost workers."""
 
-import functools
 import inspect
-import math
 from collections.abc import Mapping
 from typing import Any
 
-import anyio
-import anyio.to_thread
 from temporalio import activity
 from temporalio.exceptions import ApplicationError
 
 from countersign.activities.heartbeats import heartbeats
+from countersign.activities.threads import in_thread
 from countersign.agent_core.deployment import AgentDeployment
 from countersign.agent_core.errors import ModelThrottledException, ModelUnavailableError
 from countersign.agent_core.interrupts import InterruptException
@@ -59,13 +56,5 @@ class StepActivities:
 async def _run(info: StepInfo, call: StepCall) -> Any:
     if inspect.iscoroutinefunction(info.function):
         return await info.function(*call.args, **call.keywords)
-    result = await anyio.to_thread.run_sync(
-        lambda: info.function(*call.args, **call.keywords), abandon_on_cancel=True, limiter=_threads()
-    )
+    result = await in_thread(lambda: info.function(*call.args, **call.keywords))
     return await result if inspect.isawaitable(result) else result
-
-
-@functools.cache
-def _threads() -> anyio.CapacityLimiter:
-    """Threads of their own, so that steps that wait for a person leave tools theirs. The worker's slots they share."""
-    return anyio.CapacityLimiter(math.inf)

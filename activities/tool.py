@@ -6,15 +6,11 @@ unless the tool is idempotent.
 
 import asyncio
 import contextvars
-import math
 import threading
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
 
-import anyio
-import anyio.to_thread
 from temporalio import activity
 from temporalio.client import AsyncActivityCancelledError
 from temporalio.common import RawValue
@@ -22,6 +18,7 @@ from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 
 from countersign.activities import mark
 from countersign.activities.heartbeats import heartbeats
+from countersign.activities.threads import in_thread
 from countersign.agent_core.deployment import AgentDeployment
 from countersign.agent_core.errors import ToolError
 from countersign.agent_core.json_values import canonical_json
@@ -42,16 +39,13 @@ class ToolActivities:
 
     Args:
         deployments: The agents of this worker, by name.
-        task_queue: The queue that it serves; it runs no tool that has another queue. None runs all of them.
+        task_queue: The queue that it serves; it runs no tool that has another queue.
         own_only: True to run only tools that name this queue.
     """
 
-    def __init__(
-        self, deployments: Mapping[str, AgentDeployment], task_queue: str | None = None, *, own_only: bool = False
-    ) -> None:
+    def __init__(self, deployments: Mapping[str, AgentDeployment], task_queue: str, *, own_only: bool = False) -> None:
         self._deployments = deployments
         self._task_queue, self._own_only = task_queue, own_only
-        self._threads: anyio.CapacityLimiter | None = None
 
     def all(self) -> list[Callable[..., Awaitable[ToolOutcome]]]:
         """An activity for each tool name of the agents, and one for calls of tools that nobody here has."""
@@ -63,7 +57,7 @@ class ToolActivities:
         """True if this worker is one of those that run a tool."""
         if tool.queue is None:
             return not self._own_only
-        return self._task_queue in (None, tool.queue)
+        return self._task_queue == tool.queue
 
     def _named(self, name: str) -> Callable[[ToolCall], Awaitable[ToolOutcome]]:
         @activity.defn(name=name)
@@ -120,17 +114,9 @@ class ToolActivities:
         ended = threading.Event()
         try:
             async with heartbeats(INVOKING):
-                return await execute(
-                    tool, call, in_thread=self._in_thread, heartbeat=_heartbeat(ended), clock=time.monotonic
-                )
+                return await execute(tool, call, in_thread=in_thread, heartbeat=_heartbeat(ended), clock=time.monotonic)
         finally:
             ended.set()
-
-    async def _in_thread(self, function: Callable[[], Any]) -> Any:
-        if self._threads is None:  # made late: it belongs to the event loop
-            # No bound of its own: the worker bounds its activities, and a call that has left its mark must not wait.
-            self._threads = anyio.CapacityLimiter(math.inf)
-        return await anyio.to_thread.run_sync(function, limiter=self._threads, abandon_on_cancel=True)
 
 
 def _misfit(call: ToolCall, tool: Tool) -> str | None:

@@ -10,7 +10,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from countersign.agent_client.diagnosis import Check, waiting_check
 from countersign.agent_client.listing import quoted
 from countersign.agent_client.sending import within
-from countersign.agent_client.shell import word
+from countersign.agent_client.shell import temporal_command
 from countersign.agent_client.translation import worker_fails
 from countersign.agent_client.worker_faults import GIVE_IT, LACKS, lacked
 from countersign.agent_client.workers import Build
@@ -88,7 +88,7 @@ class _Answer:
                 return Check("sessions", "failure", f"session {name} can't be asked: {LACKS} ({what})", GIVE_IT)
         if fails:
             found = f"its worker fails on session {name} (workflow task in failed state)"
-            advice = f"for the cause: temporal workflow show -w {word(self._session_id)}"
+            advice = f"for the cause: {temporal_command('workflow', 'show', '-w', self._session_id)}"
             return Check("sessions", "failure", found, advice)
         if isinstance(error, (RPCError, TimeoutError)):
             return None

@@ -12,7 +12,7 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributeKey
 from temporalio.service import RPCError, RPCStatusCode
 
-from countersign.agent_client.shell import word
+from countersign.agent_client.shell import temporal_command
 from countersign.agent_client.workers import POLL_LASTS, Build, pollers
 from countersign.agent_core.wire import CYCLE_WORKFLOW
 
@@ -55,13 +55,12 @@ class LostBuild:
 
     def advice(self, namespace: str, task_queue: str) -> str:
         """What to do about it."""
-        one = f"--workflow-id {word(self.cycles[0])}"
+        which = ["--workflow-id", self.cycles[0]]
         if len(self.cycles) + self.not_looked_at > 1:
-            one = f"--yes --query {word(pinned_query(task_queue, self.version))}"
-        return (
-            "start a worker of that build, or let the current build take over: temporal workflow update-options "
-            f"-n {word(namespace)} {one} --versioning-override-behavior auto_upgrade"
-        )
+            which = ["--yes", "--query", pinned_query(task_queue, self.version)]
+        unpin = ["workflow", "update-options", "-n", namespace, *which, "--versioning-override-behavior"]
+        take_over = temporal_command(*unpin, "auto_upgrade")
+        return f"start a worker of that build, or let the current build take over: {take_over}"
 
 
 def pinned_query(task_queue: str, version: str = "") -> str:

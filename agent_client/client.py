@@ -24,13 +24,13 @@ from countersign.agent_client.starting import (
     new_session_id,
     session_options,
     start_argument,
+    static_details,
 )
 from countersign.agent_client.translation import translated
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.limits import Limits
+from countersign.agent_core.markdown import plain
 from countersign.agent_core.wire import SESSION_WORKFLOW, PromptContent
-from countersign.workflows.details import session_static_details
-from countersign.workflows.markdown import plain
 
 
 class AgentClient:
@@ -146,10 +146,10 @@ class AgentClient:
                     task_queue=task_queue,
                     id_conflict_policy=WorkflowIDConflictPolicy.FAIL,
                     id_reuse_policy=WorkflowIDReusePolicy.REJECT_DUPLICATE,
-                    # Shown in the clear to whoever may list workflows: the agent's name and nothing of the prompt.
+                    # Whoever may list workflows reads these, unless they are encrypted: nothing of the prompt.
                     memo={MEMO_AGENT: argument["agent"]},
                     static_summary=plain(str(argument["agent"])),
-                    static_details=session_static_details(session_id, self.temporal.namespace),
+                    static_details=static_details(session_id, self.temporal.namespace),
                 )
             )
         except WorkflowAlreadyStartedError as error:

@@ -1,5 +1,6 @@
 """Connecting to a Temporal server from the settings that Temporal's own tools use."""
 
+import contextlib
 import os
 import re
 from collections.abc import Sequence
@@ -41,6 +42,29 @@ def connection_settings(address: str | None, namespace: str | None, profile: str
         settings["namespace"] = namespace
     settings.setdefault("target_host", DEFAULT_ADDRESS)
     return settings
+
+
+def way_there(address: str | None, namespace: str | None, profile: str | None) -> list[str]:
+    """Flags with which another command connects to the same place; none that it would do without, and no secret.
+
+    Args:
+        address: What this one was given, by a flag or by a variable.
+        namespace: The same.
+        profile: The same.
+    """
+    flags = ["--profile", profile] if profile and os.environ.get("TEMPORAL_PROFILE") != profile else []
+    settings: dict[str, Any] = {}
+    with contextlib.suppress(ConnectionFailedError):
+        settings = connection_settings(None, None, profile)
+    if address and _host(address) != _host(settings.get("target_host", "")):
+        flags += ["--address", address]
+    if namespace and namespace != settings.get("namespace", "default"):
+        flags += ["--namespace", namespace]
+    return flags
+
+
+def _host(address: str) -> str:
+    return address.replace("127.0.0.1", "localhost")
 
 
 def settings_fault(error: Exception) -> str:

@@ -7,7 +7,7 @@ from typing import Literal
 
 from countersign.agent_client.builds import LostBuild
 from countersign.agent_client.moments import span
-from countersign.agent_client.shell import how_to_promote, how_to_run_tools, how_to_start, word
+from countersign.agent_client.shell import how_to_promote, how_to_run_tools, how_to_start, temporal_command
 from countersign.agent_client.workers import POLL_LASTS, Build, Polled, Poller
 
 Level = Literal["ok", "warning", "failure"]
@@ -59,12 +59,8 @@ def namespace_check(namespace: str, retention: timedelta) -> Check:
     found = f"{namespace!r}, keeps ended sessions for {span(retention)}"
     if retention >= SHORT_RETENTION:
         return Check("namespace", "ok", found)
-    return Check(
-        "namespace",
-        "warning",
-        found,
-        f"ended sessions vanish soon: temporal operator namespace update --retention 72h -n {word(namespace)}",
-    )
+    longer = temporal_command("operator", "namespace", "update", "--retention", "72h", "-n", namespace)
+    return Check("namespace", "warning", found, f"ended sessions vanish soon: {longer}")
 
 
 def attributes_check(namespace: str, wanted: Mapping[str, str], present: Mapping[str, str]) -> Check:
@@ -82,8 +78,8 @@ def attributes_check(namespace: str, wanted: Mapping[str, str], present: Mapping
     if not wrong and not missing:
         return Check("search attributes", "ok", f"all {len(wanted)} registered")
     found = "; ".join(wrong + ([f"missing: {', '.join(missing)}"] if missing else []))
-    words = [f"--name {name} --type {wanted[name]}" for name in missing]
-    create = f"temporal operator search-attribute create -n {word(namespace)} {' '.join(words)}" if missing else ""
+    words = [part for name in missing for part in ("--name", name, "--type", wanted[name])]
+    create = temporal_command("operator", "search-attribute", "create", "-n", namespace, *words) if missing else ""
     advice = "; ".join(filter(None, ["sessions run without them, but can't be searched by them", create]))
     return Check("search attributes", "warning", found, advice)
 

@@ -4,7 +4,7 @@ Its worker is asked only when its history has grown: one that waits, for however
 """
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Literal
@@ -13,8 +13,8 @@ from temporalio.client import Client
 
 from countersign.agent_client.ending import result_of
 from countersign.agent_client.errors import AgentRunError, ConnectionFailedError, NoWorkerError, SessionEndedError
-from countersign.agent_client.fates import FATES
-from countersign.agent_client.reading import SessionReader
+from countersign.agent_client.fates import Fate, fate_of
+from countersign.agent_client.reading import SessionReader, message_count, numbered, position_of
 from countersign.agent_client.sending import backoff_s
 from countersign.agent_client.waiting_calls import WaitingCall
 from countersign.agent_core.json_values import JsonObject
@@ -128,10 +128,10 @@ class _View:
             reader: The session.
             anyway: True to ask its worker even if its history is what it was.
         """
-        position = await reader.position()  # before the queries: what comes in between is asked for the next time
+        position = await position_of(reader)  # before the queries: what comes in between is asked for the next time
         if position == self._position and not anyway:
             return [], False
-        status = await reader.status()
+        status: Mapping[str, Any] = await reader.status()
         seen = {name: status[name] for name in _CHANGES_WITH}
         ended = status["ended"] is not None
         if seen == self._seen:
@@ -139,12 +139,12 @@ class _View:
             return [], ended
         first = self._messages
         if self._seen is None and self._tail is not None:
-            first = max(0, await reader.message_count() - self._tail)
+            first = max(0, await message_count(reader) - self._tail)
         # Everything is fetched before anything counts as told: a worker may go away in between. Messages come last, so
         # that none which led to a question is missing before it; the audit first, so that an answer comes after it.
         audit, questions = await reader.audit(), await reader.interrupts()
-        messages = [numbered async for numbered in reader.numbered(first)]
-        following = messages[-1][0] + 1 if messages else min(first, await reader.message_count())  # less after a reset
+        messages = [one async for one in numbered(reader, first)]
+        following = messages[-1][0] + 1 if messages else min(first, await message_count(reader))  # less after a reset
         events = [*self._audited(audit), *_spoken(messages), *self._asked(questions)]
         if not ended and (self._seen is None or any(self._seen[name] != seen[name] for name in _STATUS[:3])):
             events.append(SessionEvent("status", {name: status[name] for name in _STATUS}))
@@ -158,7 +158,7 @@ class _View:
         if self._seen is None:
             return []
         begin = max((index + 1 for index, line in enumerate(audit) if line == self._last_line), default=0)
-        return [_told(line) for line in audit[begin:] if line.event in FATES]
+        return [_told(line, fate) for line in audit[begin:] if (fate := fate_of(line)) is not None]
 
     def _asked(self, questions: list[Question]) -> list[SessionEvent]:
         fresh = [question for question in questions if _face(question) not in self._questions]
@@ -190,12 +190,12 @@ def _spoken(messages: list[tuple[int, Message]]) -> list[SessionEvent]:
     ]
 
 
-def _told(line: AuditEntry) -> SessionEvent:
+def _told(line: AuditEntry, fate: Fate) -> SessionEvent:
     answer: Any = line.detail.get("answer") or {}
     told: JsonObject = {"id": line.detail.get("question"), "name": line.detail.get("name"), "at": line.at}
     if line.event == "answered":
         told |= {name: answer.get(name) for name in ("response", "responder", "comment", "channel")}
-    return SessionEvent(FATES[line.event].kind, told)
+    return SessionEvent(fate.kind, told)
 
 
 async def _ended_unasked(temporal: Client, reader: SessionReader) -> SessionEvent | None:

@@ -29,7 +29,7 @@ from countersign.agent_client.diagnosis import (
 from countersign.agent_client.errors import ClientError
 from countersign.agent_client.listing import LIVE_STATUSES, listed_sessions
 from countersign.agent_client.queues import AGENT_PLACE, queue_of
-from countersign.agent_client.shell import word
+from countersign.agent_client.shell import temporal_command
 from countersign.agent_client.translation import server_trouble
 from countersign.agent_client.waiting_calls import WaitingCall, waiting_calls
 from countersign.agent_client.workers import Build, polled
@@ -115,9 +115,9 @@ async def examine(
         )
     except RPCError as error:
         known = server_trouble(error, target, client.namespace)
-        create = f"temporal operator namespace create -n {word(client.namespace)}"
-        create = f"make it ({create}), or name another with --namespace"
-        return [*checks, Check("namespace", "failure", str(known or error), create)]
+        create = temporal_command("operator", "namespace", "create", "-n", client.namespace)
+        advice = f"make it ({create}), or name another with --namespace"
+        return [*checks, Check("namespace", "failure", str(known or error), advice)]
     retention = described.config.workflow_execution_retention_ttl.ToTimedelta()
     checks.append(namespace_check(client.namespace, retention))
     checks.append(await _attributes(client))

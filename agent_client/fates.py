@@ -3,7 +3,7 @@
 from typing import Literal, NamedTuple
 
 from countersign.agent_core.errors import AnswerRefused
-from countersign.agent_core.wire import AuditEntry
+from countersign.agent_core.wire import AuditEntry, AuditEvent
 
 
 class Fate(NamedTuple):
@@ -20,16 +20,22 @@ class Fate(NamedTuple):
     words: str
 
 
-FATES = {
+_FATES: dict[AuditEvent, Fate] = {
     "answered": Fate("answered", "already_answered", "was already answered by {who} at {at}"),
     "expired": Fate("expired", "expired", "expired at {at}; it can't be answered any more"),
     "question_withdrawn": Fate("withdrawn", "withdrawn", "was withdrawn at {at}; it is not asked any more"),
 }
-"""What becomes of a question, by the audit trail's event."""
 
 
-def refusal_after(interrupt_id: str, entry: AuditEntry) -> AnswerRefused:
-    """The refusal of an answer to a question that the audit trail tells the fate of."""
-    _, code, words = FATES[entry.event]
+def fate_of(entry: AuditEntry) -> Fate | None:
+    """What became of the question that a line of the audit trail is about; None if the line does not say."""
+    if entry.event in _FATES:
+        return _FATES[entry.event]
+    return None
+
+
+def refusal_after(interrupt_id: str, entry: AuditEntry, fate: Fate) -> AnswerRefused:
+    """The refusal of an answer to a question whose fate a line of the audit trail tells."""
     responder = (entry.detail.get("answer") or {}).get("responder") or {}
-    return AnswerRefused(code, f"{interrupt_id} {words.format(who=responder.get('id') or 'somebody', at=entry.at)}")
+    words = fate.words.format(who=responder.get("id") or "somebody", at=entry.at)
+    return AnswerRefused(fate.code, f"{interrupt_id} {words}")

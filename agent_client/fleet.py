@@ -47,10 +47,10 @@ async def watched(
     pauses_s = backoff_s(first_s, first_s * _CALM)
     while True:
         try:
-            found = [one async for one in listed_sessions(temporal, agent, LIVE_STATUSES, limit=most + 1)]
-            now = {session.session_id: session for session in found[:most]}
+            sessions = [one async for one in listed_sessions(temporal, agent, LIVE_STATUSES, limit=most + 1)]
+            now = {session.session_id: session for session in sessions[:most]}
             gone = await _ended(temporal, [session for name, session in known.items() if name not in now])
-            view = FleetView(found[:most], [*changed(known, now), *gone], left_out=len(found) > most)
+            view = FleetView(sessions[:most], [*changed(known, now), *gone], left_out=len(sessions) > most)
             known = now
         except ConnectionFailedError as error:
             view = replace(view, changes=[], trouble=str(error))

@@ -10,20 +10,13 @@ from countersign.agent_client.diagnosis import Check
 
 _IMPORT_S = 60.0
 
-_LOAD = """
-import json, os, sys
-sys.path.insert(0, os.getcwd())
-from countersign.agent_core.deployment import load_agents
-print("\\n" + json.dumps(sorted(load_agents(sys.argv[1:]))))
-"""
-
 
 async def agents_check(modules: Sequence[str]) -> Check:
     """Whether agent modules load, in a process of their own and from the current folder, as in a worker."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
-        "-c",
-        _LOAD,
+        "-m",
+        "countersign.agent_client.trial_load",
         *modules,
         cwd=os.getcwd(),
         stdin=asyncio.subprocess.DEVNULL,

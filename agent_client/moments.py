@@ -2,24 +2,16 @@
 
 from datetime import UTC, datetime, timedelta
 
+from countersign.agent_core.moments import moment_of
 from countersign.agent_core.visible import visible
 
 
 def moment(at: str | None, now: datetime) -> str:
     """A wire timestamp with its distance: "2026-01-02 03:04:05 UTC (3 h ago)"."""
-    when = parsed_moment(at)
+    when = moment_of(at)
     if when is None:
         return visible(at or "unknown")
     return f"{when.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC ({distance(when, now)})"
-
-
-def parsed_moment(at: str | None) -> datetime | None:
-    """A wire timestamp; None for what is none."""
-    try:
-        when = datetime.fromisoformat(at or "")
-    except ValueError:
-        return None
-    return when if when.tzinfo is not None else None
 
 
 def distance(when: datetime, now: datetime) -> str:

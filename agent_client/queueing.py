@@ -1,19 +1,22 @@
 """Queueing a prompt for a session: asked first whether it would take it, as far as it can be asked."""
 
-from collections.abc import Awaitable, Callable
+from typing import TYPE_CHECKING
 
 from countersign.agent_client.errors import NoWorkerError
-from countersign.agent_client.reading import SessionReader
 from countersign.agent_client.shell import command
 from countersign.agent_core.errors import AnswerRefused
+from countersign.agent_core.wire import PromptContent
+
+if TYPE_CHECKING:
+    from countersign.agent_client.session import SessionHandle
 
 
-async def send_prompt(reader: SessionReader, send: Callable[[], Awaitable[None]]) -> str | None:
+async def send_prompt(session: "SessionHandle", content: PromptContent) -> str | None:
     """Send a prompt, unless the session would refuse it.
 
     Args:
-        reader: The session.
-        send: Sends the prompt, and does not wait for what becomes of it.
+        session: The session.
+        content: Text or content blocks.
 
     Returns:
         Why it is sent but not known to be taken; None if the session stands ready for it.
@@ -22,16 +25,16 @@ async def send_prompt(reader: SessionReader, send: Callable[[], Awaitable[None]]
         AnswerRefused: It would be refused, in the session's own words for that.
     """
     try:
-        status = await reader.status()
+        status = await session.status()
     except NoWorkerError as error:
-        await send()
+        await session.prompt(content)
         return f"{error}. The prompt is sent; whether it is taken shows then"
     if status["ended"] is None and status["lifetime"] == "turn":
-        raise AnswerRefused("closed", f"session {reader.id} has one turn only; start one with --open for more")
+        raise AnswerRefused("closed", f"session {session.id} has one turn only; start one with --open for more")
     if status["status"] == "waiting":
         raise AnswerRefused(
             "interrupted",
-            f"session {reader.id} waits for answers, not for a prompt; see: {command('interrupts', reader.id)}",
+            f"session {session.id} waits for answers, not for a prompt; see: {command('interrupts', session.id)}",
         )
-    await send()
+    await session.prompt(content)
     return None

@@ -4,7 +4,7 @@ import asyncio
 import base64
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 from temporalio.api.common.v1 import Payload
 from temporalio.client import Client, WorkflowQueryRejectedError
@@ -12,9 +12,10 @@ from temporalio.common import QueryRejectCondition
 from temporalio.exceptions import TemporalError
 
 from countersign.agent_client.errors import ClientError, SessionEndedError
-from countersign.agent_client.fates import FATES, refusal_after
+from countersign.agent_client.fates import fate_of, refusal_after
 from countersign.agent_client.listing import SessionSummary, summary_of
 from countersign.agent_client.sending import uncancelled
+from countersign.agent_client.session_status import SessionStatus
 from countersign.agent_client.shell import command
 from countersign.agent_client.translation import described, end_of, translated
 from countersign.agent_client.unreadable import readable
@@ -64,14 +65,6 @@ class SessionReader:
         with readable(self.id):
             return await summary_of(seen)
 
-    async def position(self) -> tuple[str, int]:
-        """How far it has come, with no worker: its run, and the events of that run's history.
-
-        While it stays, so does everything that the queries say.
-        """
-        seen = await described(self._temporal, self.id)
-        return seen.run_id, seen.history_length
-
     async def waiting_calls(self) -> list[WaitingCall]:
         """Tool calls that no worker of their tool's own queue has taken yet; needs no worker."""
         return (await self.calls())[1]
@@ -83,10 +76,10 @@ class SessionReader:
     async def interrupts(self) -> list[Question]:
         """The open questions, oldest first; none if the session has ended, however it did."""
         try:
-            found = await self._ask(INTERRUPTS_QUERY, reject_condition=QueryRejectCondition.NOT_OPEN)
+            open_now = await self._ask(INTERRUPTS_QUERY, reject_condition=QueryRejectCondition.NOT_OPEN)
         except WorkflowQueryRejectedError:
             return []
-        return [Question.model_validate(item) for item in found]
+        return [Question.model_validate(item) for item in open_now]
 
     async def question(self, interrupt_id: str, digest: str = "") -> Question:
         """An open question.
@@ -104,49 +97,26 @@ class SessionReader:
             if question.id == interrupt_id:
                 return unchanged(self.id, question, digest)
         for entry in reversed(await self.audit()):
-            if entry.detail.get("question") == interrupt_id and entry.event in FATES:
-                raise refusal_after(interrupt_id, entry)
+            if entry.detail.get("question") == interrupt_id and (fate := fate_of(entry)) is not None:
+                raise refusal_after(interrupt_id, entry, fate)
         raise AnswerRefused(
             "unknown_interrupt",
             f"session {self.id!r} has no open question {interrupt_id!r}; see: {command('show', self.id)}",
         )
 
-    async def answered(self, interrupt_id: str) -> Question | None:
-        """A question that has its answer, as the audit trail knows both; None if none of that id has."""
-        for entry in reversed(await self.audit()):
-            if entry.event == "answered" and entry.detail.get("question") == interrupt_id:
-                return Question.model_validate({**entry.detail, "id": interrupt_id, "status": "answered"})
-        return None
-
-    async def open_questions(self) -> list[Question]:
-        """The open questions.
-
-        Raises:
-            AnswerRefused: "not_interrupted", if there is none.
-        """
-        if found := await self.interrupts():
-            return found
-        raise AnswerRefused(
-            "not_interrupted", f"session {self.id!r} has no open question; see: {command('show', self.id)}"
-        )
-
-    async def status(self) -> JsonObject:
-        """What the session does, in plain JSON.
-
-        Returns:
-            `status` is "running", "waiting", "idle" or "closed"; `ended` says how its workflow ended
-            ("completed", "terminated", …), None while it runs; the rest is what the query says.
-        """
-        found = dict(await self._ask(STATUS_QUERY))
+    async def status(self) -> SessionStatus:
+        """What the session does, in plain JSON."""
+        said = await self._ask(STATUS_QUERY)
         ended = await end_of(self._temporal, self.id)
         if ended is None:
-            return {**found, "ended": None}
+            return cast(SessionStatus, {**said, "ended": None})
         if not isinstance(ended, SessionEndedError):
             raise ended
-        if found["status"] != "closed":  # it may have ended after it was asked, and has more to say by now
-            found = dict(await self._ask(STATUS_QUERY))
+        if said["status"] != "closed":  # it may have ended after it was asked, and has more to say by now
+            said = await self._ask(STATUS_QUERY)
         # Whoever terminates a workflow does not ask it: it would say for ever that it waits.
-        return {**found, "status": "closed", "open_questions": 0, "next_deadline": None, "ended": ended.status}
+        over = {"status": "closed", "open_questions": 0, "next_deadline": None, "ended": ended.status}
+        return cast(SessionStatus, {**said, **over})
 
     async def transcript(self, start: int = 0) -> AsyncIterator[Message]:
         """The conversation, message by message, fetched a page at a time.
@@ -155,19 +125,8 @@ class SessionReader:
             start: Number of the first message, from 0. Messages keep their numbers when earlier ones are cut; those
                 are left out.
         """
-        async for _, message in self.numbered(start):
+        async for _, message in numbered(self, start):
             yield message
-
-    async def numbered(self, start: int = 0) -> AsyncIterator[tuple[int, Message]]:
-        """The conversation like `transcript`, each message with its number."""
-        following: int | None = start
-        while following is not None:
-            page = await self._ask(TRANSCRIPT_QUERY, {"start": following})
-            first = page.get("start", following)  # a worker of before does not say it
-            messages = await self._stored(page["stored"], first) if "stored" in page else page["messages"]
-            for number, message in enumerate(messages, first):
-                yield number, message
-            following = page.get("next")
 
     async def _stored(self, stored: JsonObject, start: int) -> list[Message]:
         """Messages that the session has put into external storage, from number `start` on."""
@@ -176,10 +135,6 @@ class SessionReader:
             [messages] = await self._temporal.data_converter.decode([payload])
         found: list[Message] = messages[start - stored["start"] :]
         return found
-
-    async def message_count(self) -> int:
-        """Messages that the conversation has had so far: the number that its next one gets."""
-        return int((await self._ask(TRANSCRIPT_QUERY, {"start": 2**31}))["total"])
 
     async def audit(self) -> list[AuditEntry]:
         """The audit trail, oldest first."""
@@ -226,6 +181,32 @@ class SessionReader:
         if await nobody_polls(self._temporal, seen.task_queue, since):
             temporal = self._temporal
             raise await (no_worker(temporal, seen) if since is None else no_answer(temporal, seen, _UNTAKEN_S))
+
+
+async def position_of(reader: SessionReader) -> tuple[str, int]:
+    """How far a session has come, with no worker: its run, and the events of that run's history.
+
+    While it stays, so does everything that the queries say.
+    """
+    seen = await described(reader._temporal, reader.id)
+    return seen.run_id, seen.history_length
+
+
+async def numbered(reader: SessionReader, start: int = 0) -> AsyncIterator[tuple[int, Message]]:
+    """A session's conversation like `transcript`, each message with its number."""
+    following: int | None = start
+    while following is not None:
+        page = await reader._ask(TRANSCRIPT_QUERY, {"start": following})
+        first = page.get("start", following)  # a worker of before does not say it
+        messages = await reader._stored(page["stored"], first) if "stored" in page else page["messages"]
+        for number, message in enumerate(messages, first):
+            yield number, message
+        following = page.get("next")
+
+
+async def message_count(reader: SessionReader) -> int:
+    """Messages that a session's conversation has had so far: the number that its next one gets."""
+    return int((await reader._ask(TRANSCRIPT_QUERY, {"start": 2**31}))["total"])
 
 
 def unchanged(session_id: str, question: Question, digest: str) -> Question:

@@ -6,12 +6,11 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from countersign.agent_client.replay_findings import Finding
-from countersign.agent_client.shell import word
+from countersign.agent_core.interrupts import INTERRUPT_ID
+from countersign.agent_core.shell import word
 
 MOST_NAMED = 5
 """Sessions and cycles that are named beside a cause; the table has them all."""
-
-_QUESTION = re.compile(r"int-\d+-\d+-[0-9a-f]{16}")
 
 
 @dataclass
@@ -58,4 +57,4 @@ def causes(found: Iterable[tuple[str, Finding]]) -> list[Cause]:
 
 def _without_ids(text: str, workflow_id: str) -> str:
     known = "|".join(re.escape(name) for name in (word(workflow_id), workflow_id))
-    return _QUESTION.sub("ID", re.sub(rf"(?<![\w/-])(?:{known})(?![\w-])", "ID", text))
+    return INTERRUPT_ID.sub("ID", re.sub(rf"(?<![\w/-])(?:{known})(?![\w-])", "ID", text))

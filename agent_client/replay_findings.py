@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from countersign.agent_client.shell import command, word
+from countersign.agent_client.shell import command, temporal_command
 from countersign.agent_client.unreadable import without_promise
 from countersign.agent_client.worker_faults import LACKING
 from countersign.agent_core.deployment import AgentDeployment
@@ -111,7 +111,7 @@ def _handlers(state: SessionState, deployment: AgentDeployment) -> list[Finding]
     """Whether hooks and handlers take what they remember."""
     agent = deployment.fresh()
     try:
-        agent.restore_handlers(state.handlers)
+        agent.memory.restore(state.handlers)
     except Exception as error:  # a property without a setter, slots, a newer tag: whatever the class does
         return [
             Finding(
@@ -127,7 +127,7 @@ def _handlers(state: SessionState, deployment: AgentDeployment) -> list[Finding]
             "notice",
             f"what {owner} remembers is kept, but this code has no such hook or handler; a renamed one starts afresh",
         )
-        for owner in agent.unknown_handlers()
+        for owner in agent.memory.unknown()
     ]
 
 
@@ -174,11 +174,13 @@ def nondeterminism(is_cycle: bool, workflow_id: str, said: str, where: str) -> F
             "about calls that may have run"
         )
     else:
+        pinned = ["--versioning-override-behavior", "pinned", "--versioning-override-deployment-name", "NAME"]
+        pinned += ["--versioning-override-build-id", "OLD_BUILD"]
+        pin = temporal_command("workflow", "update-options", "--workflow-id", workflow_id, *pinned)
         advice = (
             "sessions run no policy code, so this comes with another version of Countersign: keep workers of the old "
-            "version, or of a build that these sessions are pinned to (temporal workflow update-options --workflow-id "
-            f"{word(workflow_id)} --versioning-override-behavior pinned --versioning-override-deployment-name NAME "
-            "--versioning-override-build-id OLD_BUILD), or add workflow.patched where the commands differ"
+            f"version, or of a build that these sessions are pinned to ({pin}), or add workflow.patched where the "
+            "commands differ"
         )
     return Finding("nondeterminism", "breaks", text, advice)
 

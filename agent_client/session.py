@@ -114,7 +114,7 @@ class SessionHandle(SessionAnswers):
         Raises:
             NoWorkerError: No worker runs; the stop is sent and takes effect when one does.
         """
-        return await stop_session(self, self.stop, self.close if close else None)
+        return await stop_session(self, close=close)
 
     async def terminate(self, reason: str) -> None:
         """End the session at once, as the last resort: nothing is withdrawn in order, running tools are abandoned.
@@ -162,7 +162,7 @@ class SessionHandle(SessionAnswers):
             AgentRunError: The turn failed.
             SessionEndedError: It was cancelled or terminated.
         """
-        return await next_outcome(self, self.result)
+        return await next_outcome(self)
 
     def _succeeded(self, result: SessionResult) -> SessionResult:
         if result.error is not None:

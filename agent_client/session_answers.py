@@ -191,7 +191,7 @@ async def recorded(
     Raises:
         AnswerRefused: As it came, if the question has not this very answer of this responder.
     """
-    had = await session.answered(interrupt_id) if refused.code == "already_answered" else None
+    had = await _answered(session, interrupt_id) if refused.code == "already_answered" else None
     if had is None:
         raise refused
     try:
@@ -202,3 +202,11 @@ async def recorded(
         raise refused
     line = AcceptedAnswer(id=had.id, name=had.name, status="already_recorded")
     return AnswerReceipt(accepted=[line], open=[question.id for question in await session.interrupts()])
+
+
+async def _answered(session: SessionReader, interrupt_id: str) -> Question | None:
+    """A question that has its answer, as the audit trail knows both; None if none of that id has."""
+    for entry in reversed(await session.audit()):
+        if entry.event == "answered" and entry.detail.get("question") == interrupt_id:
+            return Question.model_validate({**entry.detail, "id": interrupt_id, "status": "answered"})
+    return None

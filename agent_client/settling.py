@@ -1,17 +1,20 @@
 """Waiting until a session's loop has stopped, and with what: questions, or the model's last message."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from countersign.agent_client.errors import AgentRunError, NoWorkerError
 from countersign.agent_client.listing import ENDED_STATUSES
-from countersign.agent_client.reading import SessionReader
+from countersign.agent_client.reading import SessionReader, message_count, position_of
 from countersign.agent_client.sending import backoff_s
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.messages import Message
 from countersign.agent_core.wire import Question, SessionResult
+
+if TYPE_CHECKING:
+    from countersign.agent_client.session import SessionHandle
 
 AT_REST = ("waiting", "idle")
 """What a session says when its loop has stopped."""
@@ -19,7 +22,7 @@ AT_REST = ("waiting", "idle")
 
 async def settled(
     reader: SessionReader, at: Collection[str] = AT_REST, *, patient: bool = True
-) -> tuple[JsonObject, list[Question]]:
+) -> tuple[Mapping[str, Any], list[Question]]:
     """Wait until a session's loop has stopped.
 
     Args:
@@ -38,7 +41,7 @@ async def settled(
     pauses, looked_at = backoff_s(0.05, 2.0 if patient else 1.0), None
     while True:
         try:
-            position = await reader.position()
+            position = await position_of(reader)
             if position != looked_at or not patient:
                 status = await reader.status()
                 waits = status["status"] == "waiting" and "waiting" in at
@@ -50,8 +53,8 @@ async def settled(
         except NoWorkerError:
             if not patient:
                 raise
-            if (found := await reader.summary()).ended:
-                ended = ENDED_STATUSES[found.status].name.lower()
+            if (summary := await reader.summary()).ended:
+                ended = ENDED_STATUSES[summary.status].name.lower()
                 return {"status": "closed", "ended": ended, "stop_reason": None, "error": None}, []
         await asyncio.sleep(next(pauses))
 
@@ -88,26 +91,25 @@ def outcome_of(result: SessionResult) -> Outcome:
     return Outcome(result.interrupts, message, result.stop_reason, result.structured_output)
 
 
-async def next_outcome(reader: SessionReader, result: Callable[[], Awaitable[SessionResult]]) -> Outcome:
+async def next_outcome(session: "SessionHandle") -> Outcome:
     """Wait for a session's next outcome.
 
     Args:
-        reader: The session.
-        result: Waits for its end.
+        session: The session.
 
     Raises:
         AgentRunError: The turn failed.
     """
-    status, questions = await settled(reader)
+    status, questions = await settled(session)
     if questions:
         return Outcome(questions, stop_reason="interrupt")
     if status["ended"] is not None or status["lifetime"] == "turn":
-        return outcome_of(await result())
+        return outcome_of(await session.result())
     if status["error"] is not None:
         raise AgentRunError(
-            reader.id, status["error"]["type"], status["error"]["message"], status["error"].get("origin")
+            session.id, status["error"]["type"], status["error"]["message"], status["error"].get("origin")
         )
     # With structured output the last message is a result; the one before it says what the model has handed over.
-    end = [message async for message in reader.transcript(max(0, await reader.message_count() - 2))]
+    end = [message async for message in session.transcript(max(0, await message_count(session) - 2))]
     messages = [message for message in end if message["role"] == "assistant"] or end
     return Outcome(message=messages[-1] if messages else None, stop_reason=status["stop_reason"])

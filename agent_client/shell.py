@@ -1,21 +1,47 @@
-"""Commands that a message proposes: they can be pasted into a shell, whatever the ids in them are. Pure."""
+"""Commands that a message proposes. One of ours says once where it connects; what is proposed meanwhile leads there."""
 
-import shlex
+import contextlib
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
 
-from countersign.agent_core.visible import visible
+from countersign.agent_core.shell import command_line, word
 
 DEFAULT_TASK_QUEUE = "countersign"
 """The queue of workers and sessions that name none."""
 
 
+_THERE: ContextVar[Sequence[str]] = ContextVar("there", default=())
+
+
+@contextlib.contextmanager
+def leading_to(flags: Sequence[str]) -> Iterator[None]:
+    """Let each command that is proposed meanwhile lead to the server that this one talks to.
+
+    Args:
+        flags: Those that connect there, see `connection.way_there`.
+    """
+    before = _THERE.set(flags)
+    try:
+        yield
+    finally:
+        _THERE.reset(before)
+
+
 def command(*words: str) -> str:
-    """A `countersign` command; the words come out of a shell as they went in, if visible."""
-    return " ".join(["countersign", *map(word, words)])
+    """A `countersign` command that leads there."""
+    return command_line(words, _THERE.get())
 
 
-def word(text: str) -> str:
-    """A text as one word of a shell, with nothing hidden in it."""
-    return shlex.quote(visible(text))
+def temporal_command(*words: str) -> str:
+    """A command of Temporal's own, which has the same flags, that leads there; -n names its namespace anyway."""
+    flags = zip(_THERE.get()[::2], _THERE.get()[1::2], strict=True)
+    there = [part for flag in flags if not (flag[0] == "--namespace" and "-n" in words) for part in flag]
+    return " ".join(["temporal", *map(word, [*words, *there])])
+
+
+def _there() -> str:
+    """The flags for a worker, which has the same."""
+    return "".join(f" {word(flag)}" for flag in _THERE.get())
 
 
 def how_to_start(task_queue: str, deployment: str = "", build_id: str = "") -> str:
@@ -27,10 +53,12 @@ def how_to_start(task_queue: str, deployment: str = "", build_id: str = "") -> s
         build_id: Its current build.
     """
     flag = "" if task_queue == DEFAULT_TASK_QUEUE else f" --task-queue {word(task_queue)}"
-    start = f"start one with: python -m countersign.worker --agents MODULE{flag}"
+    start = f"start one with: python -m countersign.worker --agents MODULE{flag}{_there()}"
     if deployment:
         return f"{start} {version_flags(deployment, build_id)}"
-    return f"{start} (or, to develop: {command('dev')} --agents MODULE{flag})"
+    if _there():
+        return start  # what `dev` starts serves its own server
+    return f"{start} (or, to develop: countersign dev --agents MODULE{flag})"
 
 
 def version_flags(deployment: str, build_id: str) -> str:
@@ -40,12 +68,12 @@ def version_flags(deployment: str, build_id: str) -> str:
 
 def how_to_promote(namespace: str, deployment: str, build_id: str) -> str:
     """How to make a build the current one of its deployment."""
-    flags = f"-n {word(namespace)} {version_flags(deployment, build_id)} --yes"
-    return f"temporal worker deployment set-current-version {flags}"
+    build = ["--deployment-name", deployment, "--build-id", build_id]
+    return temporal_command("worker", "deployment", "set-current-version", "-n", namespace, *build, "--yes")
 
 
 def how_to_run_tools(task_queue: str, deployment: str = "", build_id: str = "") -> str:
     """How to start a worker for the tools of a queue of their own; of a build, if only that one gets them."""
     flags = f" {version_flags(deployment, build_id)}" if deployment else ""
-    queue = word(task_queue)
-    return f"start one with: python -m countersign.worker --tools-only --task-queue {queue} --agents MODULE{flags}"
+    queue = f"--task-queue {word(task_queue)}"
+    return f"start one with: python -m countersign.worker --tools-only {queue} --agents MODULE{flags}{_there()}"

@@ -7,9 +7,12 @@ from typing import Any, Literal
 
 from pydantic import ValidationError
 
-from countersign.agent_core.errors import PayloadTooLargeError
+from countersign.agent_core.answers import check_prompt
+from countersign.agent_core.errors import AnswerRefused, PayloadTooLargeError
 from countersign.agent_core.json_values import JsonObject, JsonValue, check_json, json_size
 from countersign.agent_core.limits import Limits, check_limit_names
+from countersign.agent_core.markdown import code
+from countersign.agent_core.shell import command_line, in_namespace
 from countersign.agent_core.wire import MAX_PROMPT_BYTES, MAX_VALUE_BYTES, PROTOCOL, PromptContent, SessionOptions
 
 Lifetime = Literal["turn", "open"]
@@ -55,16 +58,19 @@ def checked(value: JsonValue, what: str, limit: int = MAX_VALUE_BYTES) -> JsonVa
 
 
 def checked_prompt(content: Any) -> JsonValue:
-    """A prompt that a session takes: not empty, JSON, and a third of what can be sent, so that it travels on.
+    """A prompt that a session takes, by the session's own check.
 
     Raises:
-        ValueError: If it is empty.
+        ValueError: If it is empty, or neither text nor content blocks that a person may send.
         TypeError: If it is not JSON.
-        PayloadTooLargeError: Over the limit.
+        PayloadTooLargeError: Over a third of what can be sent, so that it travels on.
     """
-    if not content or (isinstance(content, str) and not content.strip()):
-        raise ValueError("the prompt is empty; say what the agent is to do")
-    return checked(content, "the prompt", MAX_PROMPT_BYTES)
+    checked([{"text": content}] if isinstance(content, str) else content, "the prompt", MAX_PROMPT_BYTES)
+    try:
+        check_prompt(content)
+    except AnswerRefused as refused:
+        raise ValueError(str(refused)) from None
+    return content
 
 
 def session_options(
@@ -116,3 +122,13 @@ def start_argument(agent: str, prompt: PromptContent, options: JsonObject) -> Js
         raise ValueError("no agent given; name one that a worker serves")
     argument = {"protocol": PROTOCOL, "agent": agent, "prompt": checked_prompt(prompt), **options}
     return dict(checked(argument, "the session's start"))
+
+
+def static_details(session_id: str, namespace: str) -> str:
+    """What the Temporal UI shows of a session from its start on, as Markdown: where to look."""
+    show = code(command_line(["show", session_id], in_namespace(namespace)))
+    return (
+        f"An agent's session. In a shell: {show}\n\n"
+        "What it does and what waits stands under Current Details, as long as a worker runs. "
+        "Without one, the tab Memo says what waits."
+    )

@@ -1,20 +1,19 @@
 """Stopping a session: sent, waited for, and told what became of its questions and tools."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal
 
 from countersign.agent_client.errors import NoWorkerError, SessionEndedError
 from countersign.agent_client.listing import ENDED_STATUSES, SessionSummary
-from countersign.agent_client.reading import SessionReader
 from countersign.agent_client.settling import settled
 from countersign.agent_client.waiting_calls import PendingCall, WaitingCall
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.unknown_outcomes import known_of_call, tools_of
 from countersign.agent_core.wire import AuditEntry
 
-Send: TypeAlias = Callable[[], Awaitable[None]]
-"""Sends one thing to the session that is read."""
+if TYPE_CHECKING:
+    from countersign.agent_client.session import SessionHandle
 
 
 @dataclass(frozen=True)
@@ -53,18 +52,17 @@ def _had_ended(summary: SessionSummary) -> StopReport:
 
 
 async def stop_session(
-    reader: SessionReader,
-    stop: Send,
-    close: Send | None,
+    session: "SessionHandle",
+    *,
+    close: bool,
     tell: Callable[[list[WaitingCall]], None] | None = None,
     tell_running: Callable[[list[PendingCall]], None] | None = None,
 ) -> StopReport:
     """Stop the running turn of a session gracefully, and wait until it has stopped.
 
     Args:
-        reader: The session.
-        stop: Sends the stop.
-        close: Ends the session; None to leave an open one open.
+        session: The session.
+        close: True to end an open session too.
         tell: Called with the tool calls that wait for a worker of their own queue, if any do: the stop takes effect
             when one has run them, or when they have waited long enough.
         tell_running: Called with the other calls, of the model too, that hold up the stop, if any do: it takes effect
@@ -76,42 +74,42 @@ async def stop_session(
     Raises:
         NoWorkerError: No worker runs; the stop is sent and takes effect when one does.
     """
-    before = await reader.summary()
+    before = await session.summary()
     if before.ended:
         return _had_ended(before)
     asked: list[JsonObject] = before.questions
     try:
-        busy = (word := (await reader.status())["status"]) in ("running", "waiting")
+        busy = (word := (await session.status())["status"]) in ("running", "waiting")
         if word == "waiting":  # a memo has not room for all of them
-            asked = [question.model_dump(mode="json") for question in await reader.interrupts()]
+            asked = [question.model_dump(mode="json") for question in await session.interrupts()]
         if busy:
-            await stop()
-            await _tell(reader, tell, tell_running)
+            await session.stop()
+            await _tell(session, tell, tell_running)
     except NoWorkerError as error:
-        await stop()
+        await session.stop()
         raise _later(error) from error
     except SessionEndedError:
         busy = True  # it came to its end by itself meanwhile
     try:
-        if close is not None:
-            await close()
-        status, _ = await settled(reader, () if close else ("idle",), patient=False)
+        if close:
+            await session.close()
+        status, _ = await settled(session, () if close else ("idle",), patient=False)
     except NoWorkerError as error:
         raise _later(error) from error
     if not busy:
         return StopReport("idle", status["status"], status["ended"], status["stop_reason"])
-    found = _since_stop(await reader.audit(), asked)
+    found = _since_stop(await session.audit(), asked)
     return StopReport("stopped", status["status"], status["ended"], status["stop_reason"], **found)
 
 
 async def _tell(
-    reader: SessionReader,
+    session: "SessionHandle",
     tell: Callable[[list[WaitingCall]], None] | None,
     tell_running: Callable[[list[PendingCall]], None] | None,
 ) -> None:
     if tell is None and tell_running is None:
         return
-    every, elsewhere = await reader.calls()
+    every, elsewhere = await session.calls()
     told = {(call.tool, call.since) for call in elsewhere}
     others = [call for call in every if (call.name, call.since) not in told]
     if tell_running is not None and others:
@@ -120,18 +118,18 @@ async def _tell(
         tell(elsewhere)
 
 
-async def terminate_session(reader: SessionReader, terminate: Send) -> StopReport:
+async def terminate_session(session: "SessionHandle", reason: str) -> StopReport:
     """End a session at once, unless it has ended; what it asked and ran is told from what the server knows of it.
 
     Args:
-        reader: The session.
-        terminate: Ends it.
+        session: The session.
+        reason: Kept in the history, where it is never encrypted.
     """
-    before = await reader.summary()
+    before = await session.summary()
     if before.ended:
         return _had_ended(before)
-    tools = [call for call in (await reader.calls())[0] if call.kind == "tool"]
-    await terminate()
+    tools = [call for call in (await session.calls())[0] if call.kind == "tool"]
+    await session.terminate(reason)
     return StopReport(
         "stopped",
         "terminated",

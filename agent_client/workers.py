@@ -11,7 +11,7 @@ from temporalio.client import Client, WorkflowExecutionDescription, WorkflowExec
 from temporalio.service import RPCError
 
 from countersign.agent_client.errors import NoWorkerError
-from countersign.agent_client.shell import how_to_start, word
+from countersign.agent_client.shell import how_to_start, temporal_command
 from countersign.agent_client.worker_faults import GIVE_IT, LACKS
 
 POLL_LASTS = timedelta(seconds=75)
@@ -167,9 +167,10 @@ async def no_answer(
 
 def task_fails(seen: WorkflowExecutionDescription) -> NoWorkerError:
     """The error for a session whose worker runs and fails on it."""
+    show = temporal_command("workflow", "show", "-w", seen.id)
     return NoWorkerError(
         f"session {seen.id!r} can't be asked: its worker fails on it (workflow task in failed state). It is safe and "
-        f"goes on when a worker with corrected code runs; for the cause: temporal workflow show -w {word(seen.id)}"
+        f"goes on when a worker with corrected code runs; for the cause: {show}"
     )
 
 

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from countersign.agent_core.agent_arguments import listed, system_text
 from countersign.agent_core.cancellation import Cancellation
-from countersign.agent_core.conversation_managers import ConversationManager, NullConversationManager
+from countersign.agent_core.conversation_managers import ConversationManager, checked_manager
 from countersign.agent_core.direct_calls import DirectCalls
 from countersign.agent_core.effects import on_a_worker
 from countersign.agent_core.errors import AgentDefinitionError, PolicyViolationError
@@ -19,7 +19,7 @@ from countersign.agent_core.interventions.dispatcher import register_handlers
 from countersign.agent_core.interventions.handler import InterventionHandler
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.limits import Limits
-from countersign.agent_core.messages import Message, Messages, ToolResult
+from countersign.agent_core.messages import AgentInput, Message, Messages, ToolResult
 from countersign.agent_core.model_making import ModelSource, is_source
 from countersign.agent_core.result import AgentResult
 from countersign.agent_core.saving import SessionManager, checked_session_manager
@@ -94,7 +94,7 @@ class Agent:
         self.state = state if isinstance(state, AgentState) else AgentState(state)
         self.tool_registry = ToolRegistry(listed("tools", tools))
         self.interventions: list[InterventionHandler] = listed("interventions", interventions)
-        self.conversation_manager = _checked_manager(conversation_manager)
+        self.conversation_manager = checked_manager(conversation_manager)
         self.session_manager, self.agent_id = checked_session_manager(session_manager, name), agent_id
         self.record_direct_tool_call = record_direct_tool_call
         self.tool_executor = checked_executor(tool_executor, name)
@@ -108,9 +108,9 @@ class Agent:
         for hook in listed("hooks", hooks):
             self._add(hook)
         register_handlers(self.interventions, self.hooks)
-        self._memory = Memory([*self._providers, *self.interventions])
+        self.memory = Memory([*self._providers, *self.interventions])
         self._session: InProcessSession | None = None
-        self.for_a_worker = on_a_worker.get()  # kept here, too: a hook may run code in a context of its own
+        self._for_a_worker = on_a_worker.get()  # kept here, too: a hook may run code in a context of its own
         for callback in self.hooks.callbacks_for(AgentInitializedEvent(self)):
             callback(AgentInitializedEvent(self))
         for handler in self.interventions:
@@ -172,7 +172,7 @@ class Agent:
         """Set while a cancellation is wanted. To be read only; `cancel()` sets it."""
         return self.cancellation.signal
 
-    def load(
+    def _load(
         self, messages: Sequence[Message], state: JsonObject, handlers: JsonObject, *, fresh: bool = False
     ) -> None:
         """Take over a session: its conversation, state, and what hooks and handlers remember.
@@ -185,27 +185,11 @@ class Agent:
             state = {**self.state.get(), **state}
         self.messages[:] = messages
         self.state = AgentState(state)
-        self._memory.restore(handlers)
-
-    def handlers_snapshot(self) -> JsonObject:
-        """What hooks and handlers remember, as JSON.
-
-        Raises:
-            HandlerStateError: If something changed that can't be carried, by name.
-        """
-        return self._memory.take()
-
-    def restore_handlers(self, taken: JsonObject) -> None:
-        """Put back what `handlers_snapshot` took."""
-        self._memory.restore(taken)
-
-    def unknown_handlers(self) -> list[str]:
-        """Hooks and handlers that were restored and that this agent does not have; what they remember is kept."""
-        return self._memory.unknown()
+        self.memory.restore(handlers)
 
     def __call__(
         self,
-        prompt: Any = None,
+        prompt: AgentInput = None,
         *,
         limits: Limits | None = None,
         invocation_state: JsonObject | None = None,
@@ -220,7 +204,7 @@ class Agent:
 
     async def invoke_async(
         self,
-        prompt: Any = None,
+        prompt: AgentInput = None,
         *,
         limits: Limits | None = None,
         invocation_state: JsonObject | None = None,
@@ -252,7 +236,7 @@ class Agent:
         return await self._here().run(prompt, limits, _state(invocation_state, more), cancel_signal, output)
 
     def _here(self) -> InProcessSession:
-        if on_a_worker.get() or self.for_a_worker:
+        if on_a_worker.get() or self._for_a_worker:
             raise PolicyViolationError(
                 f"agent {self.name!r} can't be run by a hook, handler or factory on a worker: nothing of it would be "
                 "recorded. Run it in a function under @step and await that, or start a session for it"
@@ -260,17 +244,6 @@ class Agent:
         if self._session is None:
             self._session = InProcessSession(self)
         return self._session
-
-
-def _checked_manager(given: ConversationManager | None) -> ConversationManager:
-    if given is not None and not isinstance(given, ConversationManager):
-        raise AgentDefinitionError(
-            f"conversation_manager must be one of countersign.agent.conversation_manager, or derived from its "
-            f"ConversationManager, not {given!r}"
-        )
-    if given is not None and not hasattr(given, "report"):
-        raise AgentDefinitionError(f"{type(given).__name__}.__init__ does not call super().__init__(); let it do so")
-    return NullConversationManager() if given is None else given
 
 
 def _state(invocation_state: JsonObject | None, more: JsonObject) -> JsonObject:

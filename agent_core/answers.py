@@ -5,11 +5,11 @@ Presence counts, not truth: False, 0, "", [], {} and null are answers.
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from datetime import datetime
 from typing import Any
 
 from countersign.agent_core.errors import AnswerRefused
 from countersign.agent_core.json_values import JsonObject, canonical_json, check_json, json_size
+from countersign.agent_core.moments import moment_of
 from countersign.agent_core.wire import MAX_PROMPT_BYTES
 
 REFUSAL_CODES: Mapping[str, str] = {
@@ -32,6 +32,9 @@ REFUSAL_CODES: Mapping[str, str] = {
 
 ANSWER_LIMIT_BYTES = 400_000
 """The most that one batch of answers may weigh."""
+
+_SHOWN = 120
+"""Characters of a value in a refusal."""
 
 
 @dataclass(frozen=True)
@@ -141,19 +144,12 @@ def _parse(block: Any, index: int) -> ParsedAnswer:
     if comment is not None and not isinstance(comment, str):
         raise AnswerRefused("malformed", f"answer {index}: comment must be text, not {_short(comment)}")
     at = extra.get("at")
-    if at is not None and not _is_moment(at):
+    if at is not None and moment_of(at) is None:
         raise AnswerRefused(
             "malformed",
             f'answer {index}: at must be a time with a zone, like "2026-11-30T09:00:00Z", not {_short(at)}',
         )
     return ParsedAnswer(interrupt_id, inner["response"], digest, responder, comment, at)
-
-
-def _is_moment(value: Any) -> bool:
-    try:
-        return isinstance(value, str) and datetime.fromisoformat(value).tzinfo is not None
-    except ValueError:
-        return False
 
 
 def check_prompt(content: Any) -> list[JsonObject]:
@@ -189,6 +185,3 @@ def check_prompt(content: Any) -> list[JsonObject]:
 def _short(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
-
-
-_SHOWN = 120

@@ -1,12 +1,12 @@
 """What lines of the audit trail hold of reasons and inputs: a copy of small ones, the size of large ones."""
 
 from countersign.agent_core.json_values import JsonObject, JsonValue, copied, json_size
-from countersign.agent_core.wire import AuditEntry
+from countersign.agent_core.wire import AuditEntry, AuditEvent
 
 AUDIT_BYTES = 2_000
 """The most that a line of the audit trail holds of one value, as JSON."""
 
-COPIES = {
+COPIES: dict[AuditEvent, tuple[str, ...]] = {
     "question_asked": ("reason", "calls"),
     "tool_started": ("input",),
     "input_edited": ("before", "after"),
@@ -28,7 +28,7 @@ def bounded(**values: JsonValue) -> JsonObject:
 
 def without_copies(entry: AuditEntry) -> AuditEntry:
     """A line with sizes in the place of copies, for where there is no room for them."""
-    copies = [name for name in COPIES.get(entry.event, ()) if name in entry.detail]
+    copies = [name for name in entry.detail if entry.event in COPIES and name in COPIES[entry.event]]
     kept = {name: value for name, value in entry.detail.items() if name not in copies}
     sizes = {f"{name}_bytes": json_size(entry.detail[name]) for name in copies}
     return entry.model_copy(update={"detail": {**kept, **sizes}}) if copies else entry

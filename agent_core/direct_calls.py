@@ -15,14 +15,13 @@ from countersign.agent_core.cycle.callbacks import CallbackRunner
 from countersign.agent_core.cycle.context import CycleContext
 from countersign.agent_core.cycle.managing import Managing
 from countersign.agent_core.cycle.tool_phase import ToolPhase
-from countersign.agent_core.effects import Effects, current_effects, current_spending, on_a_worker
+from countersign.agent_core.effects import Effects, current_effects, in_cycle, on_a_worker
 from countersign.agent_core.errors import CallbackError, PolicyViolationError
 from countersign.agent_core.json_values import JsonObject, check_json
 from countersign.agent_core.messages import (
     Message,
     ToolResult,
     ToolUse,
-    Usage,
     add_usage,
     assistant_text,
     results_message,
@@ -70,7 +69,7 @@ class DirectCalls:
                 PolicyViolationError: On a worker, and in a hook, handler or tool of a running agent.
                 Exception: What a hook or handler raised.
             """
-            if on_a_worker.get() or agent.for_a_worker or current_effects.get() is not None:
+            if on_a_worker.get() or agent._for_a_worker or current_effects.get() is not None:
                 raise PolicyViolationError(
                     f"agent.tool.{name}() can't be called by hooks, handlers, tools or factories of a running agent: "
                     "the call would be neither asked about nor recorded. Let the model ask for the tool; or put what "
@@ -115,30 +114,24 @@ async def call_directly(
         Exception: What a hook or handler raised; if the tool had run by then, it is recorded all the same.
     """
     context, result = _context(agent, state, use, effects), None
-
-    def spend(usage: Usage) -> None:
-        context.progress.usage = add_usage(context.progress.usage, usage)
-
-    token, spending = current_effects.set(effects), current_spending.set(spend)
     try:
-        result = await _heard(context, use, note, record)
+        with in_cycle(effects, context.spend):
+            result = await _heard(context, use, note, record)
     except BaseException as error:
         first = error.cause if isinstance(error, CallbackError) else error
         with noted_on(first, "what hooks and handlers remember could not be kept"):
-            state.handlers = agent.handlers_snapshot()
+            state.handlers = agent.memory.take()
         if first is not error:
             raise first from error
         raise
     finally:
-        current_effects.reset(token)
-        current_spending.reset(spending)
         usage = context.progress.usage
         state.progress.usage = add_usage(state.progress.usage, usage)
         ended = result["status"] if result is not None else "no result"
         context.note("direct_call", tool=use["name"], tool_use_id=use["toolUseId"], ended=ended, usage=dict(usage))
         for line in context.audit:
             state.note(line)
-    state.handlers = agent.handlers_snapshot()
+    state.handlers = agent.memory.take()
     if result is None:
         raise RuntimeError("cannot raise interrupt in direct tool call")
     return result

@@ -4,7 +4,8 @@ The cycle asks for effects through this port; the in-process driver and the Temp
 are its two implementations. Steps find the port of the running cycle in a context variable.
 """
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Protocol
@@ -71,6 +72,22 @@ current_effects: ContextVar[Effects | None] = ContextVar("countersign_effects", 
 
 current_spending: ContextVar[Callable[[Usage], None] | None] = ContextVar("countersign_spending", default=None)
 """Takes what a handler's own model used in the cycle that runs in this context."""
+
+
+@contextmanager
+def in_cycle(effects: Effects, spending: Callable[[Usage], None]) -> Iterator[None]:
+    """Let what runs inside find its cycle.
+
+    Args:
+        effects: The cycle's port.
+        spending: Takes what handlers' own models used.
+    """
+    port, takes = current_effects.set(effects), current_spending.set(spending)
+    try:
+        yield
+    finally:
+        current_effects.reset(port)
+        current_spending.reset(takes)
 
 
 def spend(usage: Usage | None) -> None:

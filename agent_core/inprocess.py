@@ -2,7 +2,7 @@
 
 For unit tests, notebooks and the first five minutes. This driver, with `inprocess_effects`, is the one
 part of agent_core that looks at the clock; nothing else here imports it but `Agent`. Threads are started
-here, in `session_keeping` and in `tools.strands_tool`.
+here, in `inprocess_effects`, `session_keeping` and `tools.strands_tool`.
 """
 
 import asyncio
@@ -141,7 +141,7 @@ class InProcessSession:
         state.options.invocation_state = invocation_state
         state.invocation_state = invocation_state
         state.agent_state = self._agent.state.get()
-        self._session.replace_conversation(self._agent.messages)
+        state.replace([list(self._agent.messages)])  # as its user may have edited it
         self._session.prompt(prompt, now)
         return True
 

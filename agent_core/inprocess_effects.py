@@ -1,6 +1,6 @@
 """Effects that happen right here: the model, the tools and the steps of an agent in this process.
 
-Looks at the clock and starts threads, as nothing else in agent_core does but `inprocess`.
+Looks at the clock, as nothing else in agent_core does but `inprocess`, and runs what blocks in threads.
 """
 
 import asyncio

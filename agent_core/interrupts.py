@@ -4,6 +4,7 @@ An interrupt is recorded on its event first and raised second; the core looks at
 after every callback, so that code which swallows the exception can't swallow the pause.
 """
 
+import re
 from dataclasses import asdict, dataclass
 from typing import Any, Final
 
@@ -100,6 +101,10 @@ def question_digest(name: str, reason: Any, calls: list[ShownCall]) -> str:
     return digest(
         {"name": name, "reason": reason, "calls": [{"tool": call.tool, "input": call.input} for call in calls]}
     )
+
+
+INTERRUPT_ID = re.compile(r"int-\d+-(?:\d+|batch)-[0-9a-f]{16}")
+"""What `question_id` makes."""
 
 
 def question_id(session_id: str, origin_cycle: int, index: int | None, scope: str, name: str, generation: int) -> str:

@@ -17,6 +17,10 @@ JsonValue: TypeAlias = Any
 JsonObject: TypeAlias = dict[str, Any]
 
 
+MAX_DEPTH = 100
+"""Levels of nesting that are taken; Python's own JSON code gives up at a few hundred more."""
+
+
 def check_json(value: object, what: str) -> None:
     """Check that a value is JSON as it stands, so that no channel changes its type.
 
@@ -68,10 +72,6 @@ def copied(value: JsonValue) -> JsonValue:
     if isinstance(value, list):
         return [copied(part) if isinstance(part, (dict, list)) else part for part in value]
     return value
-
-
-MAX_DEPTH = 100
-"""Levels of nesting that are taken; Python's own JSON code gives up at a few hundred more."""
 
 
 def _encodable(text: str) -> bool:

@@ -4,10 +4,9 @@ import contextlib
 import json
 from typing import Any
 
-from countersign.agent_core.errors import AgentDefinitionError
 from countersign.agent_core.messages import message_text, tool_uses, user_message
-from countersign.agent_core.model_making import ModelSource, make_model
-from countersign.agent_core.models import Model, collect
+from countersign.agent_core.model_making import LateModel, ModelSource
+from countersign.agent_core.models import collect
 from countersign.agent_core.tools.schema import ToolSpec
 from countersign.agent_core.wire import ModelResponse
 
@@ -15,7 +14,7 @@ VERDICT = "verdict"
 
 
 class JudgeModel:
-    """Asks for verdicts. The model is made at the first one, which durably is in a step.
+    """Asks for verdicts.
 
     Args:
         source: The model; the agent's own if None.
@@ -23,8 +22,7 @@ class JudgeModel:
     """
 
     def __init__(self, source: ModelSource | None, whose: str) -> None:
-        self._source, self._whose = source, whose
-        self._made: list[Model] = []
+        self._model = LateModel(source, f"{whose} has no model")
 
     async def ask(self, prompt: str, tool: ToolSpec, system_prompt: str, fallback: ModelSource | None) -> ModelResponse:
         """What the model says.
@@ -39,12 +37,7 @@ class JudgeModel:
             AgentDefinitionError: If there is no model.
             ModelError: Or whatever else the model raises.
         """
-        if not self._made:
-            source = self._source if self._source is not None else fallback
-            if source is None:
-                raise AgentDefinitionError(f"{self._whose} has no model")
-            self._made.append(make_model(source))
-        return await collect(self._made[0].stream([user_message(prompt)], [tool], system_prompt))
+        return await collect(self._model.get(fallback).stream([user_message(prompt)], [tool], system_prompt))
 
 
 def only_verdict(response: ModelResponse) -> dict[str, Any] | None:

@@ -9,6 +9,19 @@ WORTH_BYTES = 1_000
 """Shorter results stay: a note would save nothing."""
 
 
+def too_large_text(size_bytes: int, why: str) -> str:
+    """What takes the place of a result.
+
+    Args:
+        size_bytes: Its size as JSON.
+        why: What it is too large for, as words to put behind the size.
+    """
+    return (
+        f"The tool ran, but its result is too large to keep: {size_bytes:,} bytes{why} (PayloadTooLargeError). "
+        "Ask for less, or in smaller parts."
+    )
+
+
 def shorten(results: Iterable[ToolResult], surplus_bytes: int, beside: str) -> None:
     """Replace the largest results by notes that the tool ran, until enough is saved.
 
@@ -21,10 +34,6 @@ def shorten(results: Iterable[ToolResult], surplus_bytes: int, beside: str) -> N
         before = json_size(result)
         if surplus_bytes <= 0 or before < WORTH_BYTES:
             return
-        text = (
-            f"The tool ran, but its result is too large to keep: {before:,} bytes beside {beside} "
-            "(PayloadTooLargeError). Ask for less, or in smaller parts."
-        )
-        note = error_result(result["toolUseId"], text)
-        result["status"], result["content"] = note["status"], note["content"]
+        noted = error_result(result["toolUseId"], too_large_text(before, f" beside {beside}"))
+        result["status"], result["content"] = noted["status"], noted["content"]
         surplus_bytes -= before - json_size(result)

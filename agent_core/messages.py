@@ -38,6 +38,9 @@ class Message(TypedDict):
 
 Messages: TypeAlias = list[Message]
 
+AgentInput: TypeAlias = str | list[ContentBlock] | None
+"""What an agent is prompted with, or what is answered: text, content blocks, or `interruptResponse` blocks."""
+
 BLANK_TEXT, NO_TOOL_NAME = "[blank text]", "INVALID_TOOL_NAME"
 """What a model reads where it wrote nothing, or a tool's name that no vendor takes."""
 

@@ -53,6 +53,35 @@ def make_model(source: object) -> "Model":
     return _makers[0](source)
 
 
+class LateModel:
+    """A model that is made when it is first needed; durably that is in a step.
+
+    Args:
+        source: The model; the fallback if None.
+        missing: What is said if there is neither: whose model it is, and where it is given.
+    """
+
+    def __init__(self, source: ModelSource | None, missing: str) -> None:
+        self._source, self._missing = source, missing
+        self._made: Model | None = None
+
+    def get(self, fallback: ModelSource | None) -> "Model":
+        """The model.
+
+        Args:
+            fallback: The agent's own.
+
+        Raises:
+            AgentDefinitionError: If there is none.
+        """
+        if self._made is None:
+            source = self._source if self._source is not None else fallback
+            if source is None:
+                raise AgentDefinitionError(self._missing)
+            self._made = make_model(source)
+        return self._made
+
+
 def is_source(value: object) -> bool:
     """True for what may stand for a model; whether it does shows when the model is made."""
     return bool(value) if isinstance(value, str) else callable(getattr(value, "stream", None)) or callable(value)

@@ -49,9 +49,9 @@ class Keeper:
         messages, agent_state, kept = self._saving.restore(agent.messages, agent.state.get())
         if kept is not None:
             session = Session(SessionState.model_validate(kept))
-        agent.load(messages, agent_state, session.state.handlers)
+        agent._load(messages, agent_state, session.state.handlers)
         session.state.agent_state = agent_state
-        session.replace_conversation(messages)
+        session.state.replace([list(messages)])
         return session
 
     async def kept(self, session: Session, work: Awaitable[T]) -> T:

@@ -4,9 +4,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
 
-from temporalio import workflow
 from temporalio.client import Client
-from temporalio.common import VersioningBehavior
 from temporalio.worker import Worker
 
 from countersign.activities.heartbeats import HEARTBEAT_S
@@ -17,7 +15,7 @@ from countersign.serving.cold_queries import forget_after_cold_queries
 from countersign.serving.settings import WorkerSettings
 from countersign.serving.shares import Share
 from countersign.workflows import host
-from countersign.workflows.cycle import AgentCycle
+from countersign.workflows.cycle import AgentCycle, PinnedCycle
 from countersign.workflows.intake import IntakeGuard
 from countersign.workflows.sandbox import policed_runner
 from countersign.workflows.session import AgentSession
@@ -42,9 +40,7 @@ def build_workers(client: Client, settings: WorkerSettings, shares: Sequence[Sha
     """
     if all(share.tools_only for share in shares):
         return [_tool_worker(client, settings, share) for share in shares]
-    if settings.deployment is not None:
-        _behave(AgentSession, VersioningBehavior.AUTO_UPGRADE)
-        _behave(AgentCycle, VersioningBehavior.PINNED)
+    cycle = AgentCycle if settings.deployment is None else PinnedCycle
     runner, segments = policed_runner(settings.agents), Segments(settings.storage_cache_mb * 1_000_000)
     workers = []
     for share in shares:
@@ -52,7 +48,7 @@ def build_workers(client: Client, settings: WorkerSettings, shares: Sequence[Sha
         workers.append(
             Worker(
                 client,
-                workflows=[AgentSession, AgentCycle],
+                workflows=[AgentSession, cycle],
                 activities=activities_for(share.deployments, share.task_queue, segments),
                 workflow_runner=runner,
                 interceptors=[IntakeGuard(), MarkKeeper()],
@@ -103,13 +99,3 @@ def _bounds(settings: WorkerSettings, share: Share) -> Any:
         "graceful_shutdown_timeout": timedelta(seconds=settings.graceful_shutdown_s),
         "deployment_config": settings.deployment,
     }
-
-
-def _behave(kind: type, behavior: VersioningBehavior) -> None:
-    """Give a workflow its versioning behaviour.
-
-    Not in the decorator: there, it would wedge every workflow of an unversioned worker. A waiting
-    session goes on with the newest build; a cycle, which holds user code, ends on its own.
-    """
-    definition = workflow._Definition.must_from_class(kind)
-    object.__setattr__(definition, "versioning_behavior", behavior)  # frozen, and the SDK has no public way

@@ -9,10 +9,11 @@ from temporalio.service import RPCError, RPCStatusCode
 from temporalio.worker import WorkerDeploymentConfig
 
 from countersign.agent_client.builds import current_build
-from countersign.agent_client.shell import how_to_promote, how_to_run_tools, word
+from countersign.agent_client.shell import how_to_promote, how_to_run_tools
 from countersign.agent_client.translation import server_trouble
 from countersign.agent_client.workers import polled, pollers
 from countersign.agent_core.deployment import AgentDeployment
+from countersign.agent_core.shell import word
 from countersign.agent_core.wire import CYCLE_OVERRUN_S
 from countersign.serving.shares import Share, tools_by_queue
 from countersign.workflows.cycle_effects import TOOL_QUEUE_TIMEOUT, TOOL_TIMEOUT

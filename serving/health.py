@@ -9,6 +9,7 @@ import contextlib
 import json
 from collections.abc import AsyncIterator, Sequence
 from datetime import timedelta
+from typing import Literal
 
 from temporalio.api.workflowservice.v1 import DescribeNamespaceRequest
 from temporalio.client import Client
@@ -81,9 +82,9 @@ class Health:
     async def _not_polling(self, client: Client) -> str | None:
         """Whether the server has seen each worker poll; once it has, it need not be asked again."""
         for worker in list(self._unseen):
-            kind = "workflow" if worker.config().get("workflows") else "activity"
+            kind: Literal["workflow", "activity"] = "workflow" if worker.config().get("workflows") else "activity"
             try:
-                seen = await pollers(client, worker.task_queue, "workflow" if kind == "workflow" else "activity")
+                seen = await pollers(client, worker.task_queue, kind)
             except RPCError:
                 return None  # it answers, and does not say
             if all(poller.identity != client.identity for poller in seen):

@@ -5,7 +5,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field, ValidationError, field_validator, model_validator
 from pydantic_settings import NoDecode, SettingsConfigDict, SettingsError
-from temporalio.common import WorkerDeploymentVersion
+from temporalio.common import VersioningBehavior, WorkerDeploymentVersion
 from temporalio.worker import WorkerDeploymentConfig
 
 from countersign.agent_client.payloads import PayloadSettings
@@ -20,6 +20,17 @@ LONGEST_DEADLINE_S = 315_360_000.0
 
 MOST_AT_ONCE = 1_000_000
 """Of whatever is counted."""
+
+
+MOST_TASKS_UNASKED = 16
+"""Workflow tasks at once, unless somebody says how many: a machine's CPUs are seldom all for one process."""
+
+
+def default_workflow_tasks() -> int:
+    """Two for each CPU that this process may use, as far as the system says."""
+    affinity = getattr(os, "sched_getaffinity", None)  # Linux has it
+    cpus = len(affinity(0)) if affinity is not None else os.cpu_count() or 1
+    return min(MOST_TASKS_UNASKED, max(4, 2 * cpus))
 
 
 class WorkerSettings(PayloadSettings):
@@ -60,7 +71,7 @@ class WorkerSettings(PayloadSettings):
         description="how long a question waits if its session's start does not say",
     )
     max_concurrent_workflow_tasks: int = Field(
-        default=max(4, 2 * (os.cpu_count() or 1)),
+        default=default_workflow_tasks(),
         ge=2,
         le=MOST_AT_ONCE,
         description="steps of sessions and cycles at once; queues share them",
@@ -139,10 +150,14 @@ class WorkerSettings(PayloadSettings):
 
     @property
     def deployment(self) -> WorkerDeploymentConfig | None:
-        """The versioned deployment that this worker belongs to, if any."""
+        """The versioned deployment that this worker belongs to, if any.
+
+        A waiting session goes on with the newest build; a cycle says otherwise of itself (`PinnedCycle`).
+        """
         if self.deployment_name is None or self.build_id is None:
             return None
-        return WorkerDeploymentConfig(WorkerDeploymentVersion(self.deployment_name, self.build_id), True)
+        version = WorkerDeploymentVersion(self.deployment_name, self.build_id)
+        return WorkerDeploymentConfig(version, True, VersioningBehavior.AUTO_UPGRADE)
 
 
 def faults(error: ValidationError | SettingsError) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from temporalio import workflow
-from temporalio.common import RawValue
+from temporalio.common import RawValue, VersioningBehavior
 from temporalio.exceptions import ApplicationError
 
 from countersign.agent_core.agent import Agent
@@ -138,6 +138,19 @@ class AgentCycle:
         )
 
 
+@workflow.defn(name=CYCLE_WORKFLOW, failure_exception_types=[Exception], versioning_behavior=VersioningBehavior.PINNED)
+class PinnedCycle(AgentCycle):
+    """`AgentCycle` for a worker with versions: it ends on the build on which it began.
+
+    A class of its own: on a worker without versions, the behaviour would wedge it.
+    """
+
+    @workflow.run
+    async def run(self, given: dict[str, Any], *contents: Any) -> CycleOutcome:
+        """See `AgentCycle.run`."""
+        return await super().run(given, *contents)
+
+
 def _conversation(given: CycleInput, contents: Sequence[Any]) -> Conversation:
     if given.pieces is None:  # from before anything was stored
         return Conversation(contents)
@@ -162,7 +175,7 @@ def _build(name: str) -> Agent:
         with import_time():
             module = __import__(deployment.module, fromlist=["*"])
         agent = durable_agents(module)[name]()
-    agent.for_a_worker = True
+    agent._for_a_worker = True
     for tool in agent.tool_registry:
         built = deployment.template.tool_registry.get(tool.tool_name)
         if built is not None:

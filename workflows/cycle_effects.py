@@ -13,6 +13,8 @@ from temporalio.exceptions import ActivityError, ApplicationError, TimeoutError,
 from countersign.agent_core import errors
 from countersign.agent_core.conversation import Conversation, packed
 from countersign.agent_core.json_values import json_size
+from countersign.agent_core.large_results import too_large_text
+from countersign.agent_core.markdown import plain
 from countersign.agent_core.messages import Message, error_result
 from countersign.agent_core.models import FIRST_RETRY_S, LONGEST_RETRY_S, MODEL_ATTEMPTS
 from countersign.agent_core.steps import StepInfo
@@ -32,7 +34,6 @@ from countersign.agent_core.wire import (
 )
 from countersign.workflows import host
 from countersign.workflows.guard import policed
-from countersign.workflows.markdown import plain
 from countersign.workflows.pace import Pace
 
 MODEL_TIMEOUT = timedelta(minutes=10)
@@ -191,9 +192,8 @@ class DurableEffects:
         if self._result_bytes + size <= RESULTS_BUDGET_BYTES:
             self._result_bytes += size
             return outcome
-        text = (
-            f"The tool ran, but its result is too large to keep: {size:,} bytes, and the results of one message may "
-            f"weigh {RESULTS_BUDGET_BYTES:,} bytes together (PayloadTooLargeError). Ask for less, or in smaller parts."
+        text = too_large_text(
+            size, f", and the results of one message may weigh {RESULTS_BUDGET_BYTES:,} bytes together"
         )
         return outcome.model_copy(update={"result": error_result(call.tool_use_id, text)})
 

@@ -1,9 +1,8 @@
 """What the Temporal UI says about a session and a cycle: Markdown for "current details", lines for summaries.
 
-Whatever a model or a stranger wrote goes through `workflows.markdown`.
+Whatever a model or a stranger wrote goes through `agent_core.markdown`.
 """
 
-import shlex
 from collections.abc import Sequence
 from datetime import UTC, datetime
 from typing import Any
@@ -11,12 +10,13 @@ from urllib.parse import quote
 
 from countersign.agent_core.cycle.managing import CONVERSATION_REDUCED, CONVERSATION_RESTORED
 from countersign.agent_core.json_values import canonical_json
+from countersign.agent_core.markdown import code, code_block, plain, pretty
 from countersign.agent_core.messages import Message
 from countersign.agent_core.session import Session, views
+from countersign.agent_core.shell import command_line, in_namespace
 from countersign.agent_core.unknown_outcomes import ANSWER_WORDS, CALL_WORDS, RECORDED, known_of_question
-from countersign.agent_core.visible import DIGEST_DIGITS, visible
+from countersign.agent_core.visible import DIGEST_DIGITS
 from countersign.agent_core.wire import CycleInput, CycleOutcome, Question
-from countersign.workflows.markdown import code, code_block, plain, pretty
 
 SHOWN_QUESTIONS = 8
 URL_CHARS = 5_000
@@ -35,15 +35,6 @@ CYCLE_DETAILS = (
     "The agent's cycles: model calls, hooks and tools. Questions wait in the session, the parent workflow; "
     "nothing here needs an answer."
 )
-
-
-def session_static_details(session_id: str, namespace: str) -> str:
-    """What a session shows from its start on: where to look."""
-    return (
-        f"An agent's session. In a shell: {_command(namespace, 'show', session_id)}\n\n"
-        "What it does and what waits stands under Current Details, as long as a worker runs. "
-        "Without one, the tab Memo says what waits."
-    )
 
 
 def session_details(session: Session, namespace: str) -> str:
@@ -197,8 +188,7 @@ def _cut(text: str, most_chars: int) -> str:
 
 def _command(namespace: str, *words: str) -> str:
     """A `countersign` command to paste into a shell, as code."""
-    where = [] if namespace == "default" else ["--namespace", namespace]
-    return code(" ".join(["countersign", *(shlex.quote(visible(word)) for word in [*words, *where])]))
+    return code(command_line(words, in_namespace(namespace)))
 
 
 def _moment(at: str) -> str:

@@ -26,6 +26,7 @@ from countersign.agent_core.wire import (
     RESPOND_SIGNAL,
     SESSION_WORKFLOW,
     AuditEntry,
+    AuditEvent,
     Question,
 )
 
@@ -85,11 +86,9 @@ class Metering:
     def __init__(self, session: Session) -> None:
         self._session = session
         self._counted = self._lines
-        pending = session.state.pending
-        self._asked = {question.id for question in pending.questions} if pending else set[str]()
         self._turn, self._spent = session.state.turn, session.state.progress.usage.copy()
-        self._rules: dict[str, Callable[[AuditEntry], None]] = {
-            "question_asked": self._question_asked,
+        self._rules: dict[AuditEvent, Callable[[AuditEntry], None]] = {
+            "question_asked": lambda entry: self._add("questions_asked"),
             "answered": self._answered,
             "refused": lambda entry: self.refused(str(entry.detail.get("what")), str(entry.detail.get("code"))),
             "expired": lambda entry: self._add("questions_expired"),
@@ -109,11 +108,8 @@ class Metering:
         fresh = self._lines - self._counted
         self._counted = self._lines
         for entry in self._session.state.audit[-fresh:] if fresh > 0 else []:
-            rule = self._rules.get(entry.event)
-            if rule is not None:
-                rule(entry)
-        if self._session.state.pending is None:
-            self._asked.clear()
+            if entry.event in self._rules:
+                self._rules[entry.event](entry)
         self._tokens()
 
     def refused(self, what: str, code: str) -> None:
@@ -125,13 +121,6 @@ class Metering:
         """
         what = what if what in _CHANNELS else "other"
         self._add("answers_refused", what=what, code=code if code in REFUSAL_CODES else "other")
-
-    def _question_asked(self, entry: AuditEntry) -> None:
-        """Count a question once: each cycle that meets it open again writes the same line."""
-        name = str(entry.detail.get("question"))
-        if name not in self._asked:
-            self._asked.add(name)
-            self._add("questions_asked")
 
     def _answered(self, entry: AuditEntry) -> None:
         pending, name = self._session.state.pending, entry.detail.get("question")

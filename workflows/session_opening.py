@@ -58,7 +58,9 @@ def opening(start: Any, pieces: Sequence[Any], info: workflow.Info, now: datetim
             f"the session can't be started: {reason_of(error)}", type=INVALID_START, non_retryable=True
         ) from error
     # The server sends the answers of the run that was reset once more, and they count: the calls are doubted instead.
-    session.state.after_reset = session.state.after_reset or info.run_id != info.original_execution_run_id
+    if info.run_id != info.original_execution_run_id:
+        session.state.after_reset = True
+        session.state.run = info.run_id  # no question's id, and no idempotency key, is one of the run before
     return session
 
 

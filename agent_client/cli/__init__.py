@@ -6,11 +6,12 @@ The signature of a command is the list of its options: that is why some are long
 """
 
 import contextlib
+import functools
 import io
 import os
 import sys
 from collections.abc import Callable
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -27,6 +28,7 @@ from countersign.agent_client.cli.showing import show
 from countersign.agent_client.cli.starting import start
 from countersign.agent_client.cli.stopping import stop
 from countersign.agent_client.cli.watching import watch
+from countersign.agent_client.shell import leading_to
 
 app = typer.Typer(
     name="countersign",
@@ -53,9 +55,29 @@ COMMANDS: dict[str, tuple[Callable[..., None], tuple[str, ...]]] = {
 }
 """Every command, by use, with what one would type."""
 
+
+def _leading_there(entry: Callable[..., None]) -> Callable[..., None]:
+    """The command; those that it proposes connect to where it connects itself."""
+
+    @functools.wraps(entry)
+    def command(**given: Any) -> None:
+        connection = [given.get(name) for name in ("address", "namespace", "profile")]
+        with leading_to(_way_there(*connection) if any(connection) else ()):
+            entry(**given)
+
+    return command
+
+
+def _way_there(address: str | None, namespace: str | None, profile: str | None) -> list[str]:
+    from countersign.agent_client.connection import way_there
+
+    return way_there(address, namespace, profile)
+
+
 for word, (entry, lines) in COMMANDS.items():
     # \b: click keeps the lines of such a paragraph as they are.
-    app.command(word, epilog="\n".join(["\b", "Examples:", *(f"  countersign {line}" for line in lines)]))(entry)
+    epilog = "\n".join(["\b", "Examples:", *(f"  countersign {line}" for line in lines)])
+    app.command(word, epilog=epilog)(_leading_there(entry))
 
 
 def _print_version(wanted: bool) -> None:

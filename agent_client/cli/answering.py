@@ -1,7 +1,6 @@
 """The commands that answer: approve, deny, respond."""
 
 import json
-import re
 import sys
 from collections.abc import Callable, Collection
 from functools import partial
@@ -30,8 +29,6 @@ if TYPE_CHECKING:
     from countersign.agent_client.client import AgentClient
     from countersign.agent_core.json_values import JsonObject
     from countersign.agent_core.wire import AnswerReceipt, Question
-
-_INTERRUPT_ID = re.compile(r"int-\d+-(\d+|batch)-[0-9a-f]{16}$")
 
 All = Annotated[bool, typer.Option("--all", help="Every open question of the session, all or none.")]
 
@@ -143,7 +140,9 @@ def _id_and_value(given: list[str]) -> tuple[str | None, str]:
         raise UsageError(f"{len(given)} words given after SESSION; quote a VALUE that has spaces")
     if len(given) == 2:
         return given[0], given[1]
-    if _INTERRUPT_ID.match(given[0]):
+    from countersign.agent_core.interrupts import INTERRUPT_ID
+
+    if INTERRUPT_ID.fullmatch(given[0]):
         raise UsageError(f"{given[0]} is a question's id, and VALUE is missing; say what to answer")
     return None, given[0]
 

@@ -5,11 +5,11 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from countersign.agent_client.cli.terminal import rows, shortened, styled
-from countersign.agent_client.moments import parsed_moment
+from countersign.agent_core.moments import moment_of
 from countersign.agent_core.visible import DIGEST_DIGITS, visible
 
 if TYPE_CHECKING:
-    from countersign.agent_core.wire import AuditEntry
+    from countersign.agent_core.wire import AuditEntry, AuditEvent
 
 Detail = dict[str, Any]
 
@@ -23,11 +23,10 @@ def audit_line(entry: "AuditEntry", width: int | None = None) -> str:
         entry: What the trail says.
         width: Columns of the terminal; None for a line of any length.
     """
-    when = parsed_moment(entry.at)
+    when = moment_of(entry.at)
     at = f"{when:%Y-%m-%d %H:%M:%S}" if when else visible(entry.at)
     cycle = f" cycle {entry.cycle}" if entry.cycle is not None else ""
-    say = _WORDS.get(entry.event)
-    text = say(entry.detail) if say is not None else _other(entry.event, entry.detail)
+    text = _WORDS[entry.event](entry.detail) if entry.event in _WORDS else _other(entry.event, entry.detail)
     line = rows(f"  {at}{cycle} {visible(shortened(text, 2 * _TEXT_CHARS))}", width)
     return line.replace(at + cycle, styled(at + cycle, "dim"), 1)
 
@@ -113,7 +112,7 @@ def _short(name: str, value: Any) -> str:
     return value if isinstance(value, str) else _value(value)
 
 
-_WORDS: dict[str, Callable[[Detail], str]] = {
+_WORDS: "dict[AuditEvent, Callable[[Detail], str]]" = {
     "prompt_queued": lambda detail: "prompt taken",
     "question_asked": _asked,
     "answered": _answered,

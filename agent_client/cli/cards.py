@@ -35,8 +35,6 @@ def question_card(session_id: str, question: "Question", now: datetime, *, width
     lines.append(f"  asked    {moment(question.asked_at, now)}")
     lines.append(f"  deadline {moment(question.deadline, now) if question.deadline else 'none'}")
     lines.append(f"  digest   {styled(visible(question.digest[:DIGEST_DIGITS]), 'dim')}")
-    if question.votes:
-        lines.append(f"  votes    {len(question.votes)}")
     return "\n".join([*lines, *_ways_to_answer(session_id, question)])
 
 
@@ -77,7 +75,7 @@ def _ways_to_answer(session_id: str, question: "Question") -> list[str]:
         if meaning not in ("approve", "deny"):
             lines.append(f"  {shortened(visible(f'to {meaning}'), 80)}")
             lines.append(f"    {styled(command(*respond, *_as_words(answer, bound)), 'bold')}")
-    lines += ["  with words or a value of your own", f"    {command(*respond)} VALUE {' '.join(bound)}"]
+    lines += ["  with words or a value of your own", f"    {command(*respond, 'VALUE', *bound)}"]
     return lines
 
 

@@ -1,6 +1,6 @@
 """What `chat` is asked for, as it was typed."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from countersign.agent_client.shell import DEFAULT_TASK_QUEUE
 
@@ -16,7 +16,6 @@ class Wish:
         responder: Who answers, as a claim.
         task_queue: Of the agent's workers.
         close: Whether leaving ends the session.
-        way_back: Flags that another `countersign` needs to find the server.
     """
 
     agent: str
@@ -25,4 +24,3 @@ class Wish:
     responder: str | None = None
     task_queue: str = DEFAULT_TASK_QUEUE
     close: bool = False
-    way_back: list[str] = field(default_factory=list)

@@ -1,12 +1,12 @@
 """The command `chat`: a conversation with an agent at the terminal."""
 
 import asyncio
-import os
 import sys
 from typing import Annotated
 
 import typer
 
+from countersign.agent_client.cli.chat_wish import Wish
 from countersign.agent_client.cli.options import Address, Namespace, Profile, TaskQueue, Who
 from countersign.agent_client.cli.running import Connection, UsageError, leaving
 from countersign.agent_client.shell import DEFAULT_TASK_QUEUE
@@ -51,46 +51,21 @@ def chat(
             )
         if agent is None and session is None:
             raise UsageError("say whom to talk to: countersign chat AGENT, or countersign chat --session ID")
-        connection = Connection(address, namespace, profile)
+        if session is not None and prompt is not None:
+            raise UsageError("a session that is taken up gets its prompts at the terminal; leave PROMPT out")
+        wish = Wish(agent or "", prompt, session, who, task_queue, close)
         try:
-            asyncio.run(_talk(connection, agent or "", prompt, session, who, task_queue, close))
+            asyncio.run(_talk(Connection(address, namespace, profile), wish))
         except Exception:
             if not sys.stdin.isatty():  # the terminal was closed: nobody is there to be told
                 raise SystemExit(HUNG_UP) from None
             raise
 
 
-async def _talk(
-    connection: Connection,
-    agent: str,
-    prompt: str | None,
-    session: str | None,
-    who: str | None,
-    task_queue: str,
-    close: bool,
-) -> None:
+async def _talk(connection: Connection, wish: Wish) -> None:
     from countersign.agent_client.cli.chat_line import Terminal
-    from countersign.agent_client.cli.chat_wish import Wish
     from countersign.agent_client.cli.conversation import Conversation
     from countersign.agent_client.client import AgentClient
 
-    if session is not None and prompt is not None:
-        raise UsageError("a session that is taken up gets its prompts at the terminal; leave PROMPT out")
     client = await AgentClient.connect(connection.address, connection.namespace, connection.profile)
-    wish = Wish(agent, prompt, session, who, task_queue, close, _way_back(connection))
     await Conversation(client, wish, Terminal()).run()
-
-
-def _way_back(connection: Connection) -> list[str]:
-    """The flags of the connection that the environment does not hold."""
-    given = {
-        "--address": (connection.address, "TEMPORAL_ADDRESS"),
-        "--namespace": (connection.namespace, "TEMPORAL_NAMESPACE"),
-        "--profile": (connection.profile, "TEMPORAL_PROFILE"),
-    }
-    return [
-        word
-        for flag, (value, variable) in given.items()
-        if value and os.environ.get(variable) != value
-        for word in (flag, value)
-    ]

@@ -4,11 +4,12 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from countersign.agent_client.cli.running import UsageError
+from countersign.agent_client.shell import command
+from countersign.agent_core.errors import AnswerRefused
 from countersign.agent_core.visible import DIGEST_DIGITS
 
 if TYPE_CHECKING:
     from countersign.agent_client.client import AgentClient
-    from countersign.agent_core.errors import AnswerRefused
     from countersign.agent_core.json_values import JsonObject
     from countersign.agent_core.wire import AnswerReceipt, Question
 
@@ -46,16 +47,19 @@ class Choice:
         reader, digest = client.session(self.session), self._digest or ""
         if self._interrupt_id is not None:
             return [await reader.question(self._interrupt_id, digest)]
-        found = await reader.open_questions()
+        open_now = await reader.interrupts()
+        if not open_now:
+            seen = command("show", self.session)
+            raise AnswerRefused("not_interrupted", f"session {self.session!r} has no open question; see: {seen}")
         if self._every:
-            return found
-        if len(found) > 1:
-            listed = "; ".join(f"{question.id} ({question.name})" for question in found)
-            raise UsageError(f"{len(found)} questions are open; name one, or give --all: {listed}")
-        return [unchanged(self.session, found[0], digest)]
+            return open_now
+        if len(open_now) > 1:
+            listed = "; ".join(f"{question.id} ({question.name})" for question in open_now)
+            raise UsageError(f"{len(open_now)} questions are open; name one, or give --all: {listed}")
+        return [unchanged(self.session, open_now[0], digest)]
 
     async def recorded(
-        self, client: "AgentClient", refused: "AnswerRefused", block: "Callable[[Question], JsonObject]"
+        self, client: "AgentClient", refused: AnswerRefused, block: "Callable[[Question], JsonObject]"
     ) -> "AnswerReceipt":
         """See `session_answers.recorded`: the chosen question is not open, and may have this very answer."""
         from countersign.agent_client.session_answers import recorded

@@ -29,8 +29,8 @@ async def _listed(incomplete: str, address: str | None, namespace: str | None, p
     silence_engine()
     async with asyncio.timeout(_PATIENCE_S):
         client = await AgentClient.connect(address, namespace, profile)
-        found = [session.session_id async for session in client.sessions(limit=_MOST)]
-    return [name for name in found if name.startswith(incomplete) and _is_plain(name)]
+        ids = [session.session_id async for session in client.sessions(limit=_MOST)]
+    return [name for name in ids if name.startswith(incomplete) and _is_plain(name)]
 
 
 def _is_plain(name: str) -> bool:

@@ -110,7 +110,7 @@ class Conversation:
         """
         session = self._link.session
         try:
-            warning = await self._link.busy("sending …", send_prompt(session, lambda: session.prompt(text)))
+            warning = await self._link.busy("sending …", send_prompt(session, text))
         except AnswerRefused as refusal:
             self._terminal.say(f"  not sent ({visible(refusal.code)}): {visible(str(refusal))}{_AGAIN}", "yellow")
             return True
@@ -141,14 +141,14 @@ class Conversation:
     async def _take_up(self) -> None:
         """Go on with a session."""
         session = self._link.session
-        found = await self._link.busy("looking …", session.summary())
-        if found.ended:
-            raise SessionEndedError(session.id, ENDED_STATUSES[found.status].name.lower())
-        if self._agent and found.agent and self._agent != found.agent:
+        summary = await self._link.busy("looking …", session.summary())
+        if summary.ended:
+            raise SessionEndedError(session.id, ENDED_STATUSES[summary.status].name.lower())
+        if self._agent and summary.agent and self._agent != summary.agent:
             raise UsageError(
-                f"session {session.id!r} is one of agent {found.agent!r}, not {self._agent!r}; leave the agent out"
+                f"session {session.id!r} is one of agent {summary.agent!r}, not {self._agent!r}; leave the agent out"
             )
-        self._agent = found.agent or self._agent or "agent"
+        self._agent = summary.agent or self._agent or "agent"
         self._terminal.say(f"  session {self._link.name} of {visible(self._agent)}", "dim")
 
     # --- Watching ---
@@ -228,6 +228,6 @@ class Conversation:
         self._say_the_way_back()
 
     def _say_the_way_back(self) -> None:
-        session_id, back = self._link.session.id, self._wish.way_back
-        self._terminal.say(f"  to come back: {command('chat', '--session', session_id, *back)}", cut=False)
-        self._terminal.say(f"  to end it:    {command('stop', session_id, '--close', *back)}", cut=False)
+        session_id = self._link.session.id
+        self._terminal.say(f"  to come back: {command('chat', '--session', session_id)}", cut=False)
+        self._terminal.say(f"  to end it:    {command('stop', session_id, '--close')}", cut=False)

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from countersign.agent_client.cli.terminal import print_json
-from countersign.agent_client.shell import DEFAULT_TASK_QUEUE, command
+from countersign.agent_client.shell import DEFAULT_TASK_QUEUE, command, leading_to
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
@@ -103,23 +103,16 @@ def announce(plan: Plan, served: list[str], sources: "list[Source]", worker_pid:
         "reloads": f"on changes in {folders}" if plan.reload else "no (--no-reload)",
     }
     lines = [f"  {name:<8} {visible(value)}" for name, value in rows.items() if value]
-    following = command("chat", served[0], *_way_there(plan))
+    with leading_to(_way_there(plan)):
+        following = command("chat", served[0])
     say(plan, "\n".join(["ready", *lines, "", "in another terminal:", f"  {following}", "", "Ctrl-C stops it all"]))
 
 
 def _way_there(plan: Plan) -> list[str]:
     """Flags that another terminal needs to find this server and queue; none with the defaults."""
-    from countersign.agent_client.connection import connection_settings
-    from countersign.agent_client.errors import ConnectionFailedError
+    from countersign.agent_client.connection import way_there
 
-    flags = []
-    with contextlib.suppress(ConnectionFailedError):
-        settings = connection_settings(None, None, None)
-        host = plan.connect_to.replace("127.0.0.1", "localhost")
-        if settings["target_host"].replace("127.0.0.1", "localhost") != host:
-            flags += ["--address", plan.connect_to]
-        if plan.address is None and settings.get("namespace", "default") != "default":
-            flags += ["--namespace", "default"]
+    flags = way_there(plan.connect_to, "default" if plan.address is None else None, None)
     return flags + (["--task-queue", plan.task_queue] if plan.task_queue != DEFAULT_TASK_QUEUE else [])
 
 

@@ -44,8 +44,8 @@ def doctor(
     Changes nothing. Exit code 0 if nothing failed (warnings count as fine), 1 if something did, 3
     if the server can't be reached.
     """
-    given = {"address": address, "namespace": namespace, "profile": profile}
-    sources = {name: (value, _source(context, name)) for name, value in given.items()}
+    connection = {"address": address, "namespace": namespace, "profile": profile}
+    sources = {name: (value, _source(context, name)) for name, value in connection.items()}
     modules = [name.strip() for item in agents or [] for name in item.split(",") if name.strip()]
     with leaving(as_json):
         checks = asyncio.run(_examined(sources, task_queue, modules))

@@ -48,10 +48,10 @@ def list_sessions(
         print_json([session.as_json() for session in shown])
         return
     if not shown:
-        print(f"no such session; start one with: {command('start')} AGENT PROMPT")
+        print(f"no such session; start one with: {command('start', 'AGENT', 'PROMPT')}")
         return
     now = datetime.now(UTC)
     print_table(SESSION_TITLES, [session_row(session, now) for session in shown])
     say_what_is_unreadable(shown)
     if len(found) > limit:
-        print(f"\nthere are more; see them with: {command('list')} --limit {limit * 5}")
+        print(f"\nthere are more; see them with: {command('list', '--limit', str(limit * 5))}")

@@ -70,20 +70,20 @@ def interrupts(
 
 def _all_waiting(connection: Connection, agent: str | None, as_json: bool) -> None:
     async def work(client: "AgentClient") -> "list[SessionSummary]":
-        return [found async for found in client.waiting(agent)]
+        return [session async for session in client.waiting(agent)]
 
-    found = run(connection, as_json, work, "reading the list …")
+    sessions = run(connection, as_json, work, "reading the list …")
     if as_json:
-        print_json([_plain_session(session) for session in found])
-    elif found:
+        print_json([_plain_session(session) for session in sessions])
+    elif sessions:
         now = datetime.now(UTC)
-        rows = [row for session in found for row in question_rows(session, now)]
+        rows = [row for session in sessions for row in question_rows(session, now)]
         if (width := columns()) is not None and width < _TABLE_CHARS:
             print_stacked(QUESTION_TITLES, rows)
         else:
             print_table(QUESTION_TITLES, rows)
-        say_what_is_unreadable(found)
-        print(f"\nto see one in full and answer it: {command('interrupts')} SESSION")
+        say_what_is_unreadable(sessions)
+        print(f"\nto see one in full and answer it: {command('interrupts', 'SESSION')}")
     else:
         print("nothing waits for an answer")
 

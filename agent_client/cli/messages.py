@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from countersign.agent_client.cli.terminal import shortened, styled, visible_json, visible_lines
+from countersign.agent_client.shell import command
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ class Transcript:
         lines = visible_lines(text[:most_chars], indent, width, prose=prose)
         if (more := len(text) - most_chars) <= 0:
             return lines
-        where = "countersign show SESSION --json" if self._brief else "--json"
+        where = command("show", "SESSION", "--json") if self._brief else "--json"
         return f"{lines}\n{indent}{styled(f'… {more:,} characters more; all with {where}', 'dim')}"
 
     def _call(self, use: Any, indent: str, width: int | None) -> str:

@@ -89,8 +89,8 @@ def duration(text: str) -> timedelta:
     Raises:
         typer.BadParameter: If it is none.
     """
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd])", text.strip().lower())
-    seconds = float(found[1]) * {"s": 1, "m": 60, "h": 3_600, "d": 86_400}[found[2]] if found else 0.0
+    match = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([smhd])", text.strip().lower())
+    seconds = float(match[1]) * {"s": 1, "m": 60, "h": 3_600, "d": 86_400}[match[2]] if match else 0.0
     if not 0 < seconds <= _LONGEST_S:
         raise typer.BadParameter(
             f"{text!r:.100} is no duration; use a number with s, m, h or d, like 2d, and no more than 100 years"

@@ -54,7 +54,7 @@ def prompt(
         if wait:
             await handle.status()  # without a worker, that is said at once, and nothing is sent
             return outcome_of(await handle.invoke(content, update_id=update_id)), None
-        warning = await send_prompt(handle, lambda: handle.prompt(content))
+        warning = await send_prompt(handle, content)
         if warning is not None and not as_json:
             print(visible(warning), file=sys.stderr)
         return None, warning

@@ -17,6 +17,7 @@ from countersign.agent_core.visible import visible
 if TYPE_CHECKING:
     from countersign.agent_client.client import AgentClient
     from countersign.agent_client.ending import Termination
+    from countersign.agent_client.session_status import SessionStatus
     from countersign.agent_client.waiting_calls import PendingCall, WaitingCall
     from countersign.agent_core.messages import Message
     from countersign.agent_core.wire import AuditEntry, Question
@@ -32,7 +33,7 @@ _HEAD_WIDTH = 14
 class _Full:
     """What a session itself says."""
 
-    status: dict[str, Any]
+    status: "SessionStatus"
     questions: "list[Question]" = field(default_factory=list)
     transcript: "list[Message]" = field(default_factory=list)
     audit: "list[AuditEntry]" = field(default_factory=list)
@@ -160,10 +161,10 @@ def _print_head(name: str, text: str) -> None:
     print(rows(f"  {visible(name):<{_HEAD_WIDTH}} {text}", columns()))
 
 
-def _head(status: dict[str, Any]) -> list[tuple[str, str]]:
+def _head(status: "SessionStatus") -> list[tuple[str, str]]:
     """The status query's fields in plain words; what says nothing is left out."""
     now = datetime.now(UTC)
-    found = []
+    lines = []
     for name, value in status.items():
         if name == "session_id" or value in (None, [], {}, "", 0):
             continue
@@ -173,5 +174,5 @@ def _head(status: dict[str, Any]) -> list[tuple[str, str]]:
             text = moment(str(value), now)
         else:
             text = styled(visible(str(value)), str(value)) if name == "status" else visible(str(value))
-        found.append((name.replace("_", " "), text))
-    return found
+        lines.append((name.replace("_", " "), text))
+    return lines

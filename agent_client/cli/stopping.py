@@ -1,6 +1,7 @@
 """The command that stops a session."""
 
 import sys
+from dataclasses import asdict
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -60,32 +61,16 @@ def stop(
 
         handle = client.session(session)
         if terminate:
-            return await terminate_session(handle, lambda: handle.terminate(reason or "countersign stop --terminate"))
+            return await terminate_session(handle, reason or "countersign stop --terminate")
         if as_json:
             return await handle.stop_and_wait(close=close)
-        return await stop_session(handle, handle.stop, handle.close if close else None, tell, tell_running)
+        return await stop_session(handle, close=close, tell=tell, tell_running=tell_running)
 
     report = run(Connection(address, namespace, profile), as_json, work, "waiting until it has stopped …")
     if as_json:
-        print_json(_plain(session, report))
+        print_json({"session_id": session, **asdict(report)})
     else:
         print("\n".join(_told(session, report, terminate)))
-
-
-def _plain(session: str, report: "StopReport") -> dict[str, Any]:
-    return {
-        "session_id": session,
-        "outcome": report.outcome,
-        "status": report.status,
-        "ended": report.ended,
-        "stop_reason": report.stop_reason,
-        "withdrawn": report.withdrawn,
-        "ran_on": report.ran_on,
-        "never_started": report.never_started,
-        "unknown": report.unknown,
-        "abandoned": report.abandoned,
-        "not_begun": report.not_begun,
-    }
 
 
 def _told(session: str, report: "StopReport", terminated: bool) -> list[str]:

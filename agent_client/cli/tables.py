@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from countersign.agent_client.cli.cards import card_calls
 from countersign.agent_client.cli.terminal import has_colours, rich_style, styled
-from countersign.agent_client.moments import distance, parsed_moment
+from countersign.agent_client.moments import distance
+from countersign.agent_core.moments import moment_of
 from countersign.agent_core.visible import visible
 
 if TYPE_CHECKING:
@@ -54,14 +55,14 @@ def table(titles: Sequence[str], rows: Sequence[Sequence[Cell]]) -> "Table":
     from rich.table import Table
     from rich.text import Text
 
-    found = Table(box=None, pad_edge=False, header_style="bold")
+    drawn = Table(box=None, pad_edge=False, header_style="bold")
     for place, title in enumerate(titles):
         longest = max((len(visible(row[place][0])) for row in rows), default=0)
         # An id on one line can be copied; one that would take half of the terminal is folded, never cut.
-        found.add_column(title, overflow="fold", no_wrap=title in _IDS and longest <= _WHOLE_CHARS)
+        drawn.add_column(title, overflow="fold", no_wrap=title in _IDS and longest <= _WHOLE_CHARS)
     for row in rows:
-        found.add_row(*(Text(visible(text), style=rich_style(style)) for text, style in row))
-    return found
+        drawn.add_row(*(Text(visible(text), style=rich_style(style)) for text, style in row))
+    return drawn
 
 
 SESSION_TITLES = ("session", "agent", "status", "open questions", "started", "ended")
@@ -116,5 +117,5 @@ def question_rows(session: "SessionSummary", now: datetime) -> list[list[Cell]]:
 
 
 def _when(at: Any, now: datetime) -> str:
-    when = parsed_moment(at if isinstance(at, str) else None)
+    when = moment_of(at)
     return distance(when, now) if when else str(at or "")

@@ -140,7 +140,7 @@ def _table(view: "FleetView", rows: int) -> "RenderableType":
     head = f"{len(ordered)}{plus} sessions, {waiting} waiting for an answer   {now:%H:%M:%S} UTC   Ctrl-C leaves"
     unseen = len(ordered) - len(shown)
     more = f"{unseen}{plus} more; see: {command('list')}"
-    foot = more if unseen or plus else f"to answer: {command('interrupts')} SESSION"
+    foot = more if unseen or plus else f"to answer: {command('interrupts', 'SESSION')}"
     body = table(SESSION_TITLES[:-1], [session_row(session, now)[:-1] for session in shown])
     trouble = [Text(visible(view.trouble), style="red")] if view.trouble else []
     return Group(Text(head, style="bold"), *trouble, body, Text(foot, style="dim"))

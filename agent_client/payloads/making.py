@@ -26,17 +26,17 @@ def data_converter(settings: PayloadSettings | None = None, *, worker: bool = Fa
     Raises:
         PayloadSettingsError: If a setting, the key file or a store can't be used.
     """
-    given = payload_settings() if settings is None else settings
+    chosen = payload_settings() if settings is None else settings
     keys = KeyRing()
-    if given.encryption_keys is not None:
+    if chosen.encryption_keys is not None:
         check_installed()
-        keys = load_keys(given.encryption_keys)
+        keys = load_keys(chosen.encryption_keys)
     return TolerantDataConverter(
         payload_converter_class=TolerantPayloadConverter if worker else OurPayloadConverter,
-        payload_codec=OurCodec(keys, compress=bool(given.locations or keys.keys), worker=worker),
+        payload_codec=OurCodec(keys, compress=bool(chosen.locations or keys.keys), worker=worker),
         # An error's words may be a tool's input: they are to be hidden, too.
         failure_converter_class=(
             DefaultFailureConverterWithEncodedAttributes if keys.keys else DefaultFailureConverter
         ),
-        external_storage=external_storage(given),
+        external_storage=external_storage(chosen),
     )

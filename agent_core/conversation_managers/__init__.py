@@ -5,7 +5,7 @@ the rules: a valid history, nothing touched while a question is open, a line in 
 """
 
 from countersign.agent_core.conversation_managers.base import ConversationManager
-from countersign.agent_core.conversation_managers.null import NullConversationManager
+from countersign.agent_core.conversation_managers.null import NullConversationManager, checked_manager
 from countersign.agent_core.conversation_managers.sliding_window import SlidingWindowConversationManager
 from countersign.agent_core.conversation_managers.summarizing import SummarizingConversationManager
 
@@ -14,4 +14,5 @@ __all__ = [
     "NullConversationManager",
     "SlidingWindowConversationManager",
     "SummarizingConversationManager",
+    "checked_manager",
 ]

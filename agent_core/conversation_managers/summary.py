@@ -10,11 +10,11 @@ from typing import Any
 
 from countersign.agent_core.conversation_managers.cutting import is_summary
 from countersign.agent_core.conversation_managers.shortening import binary_words, with_ends
-from countersign.agent_core.errors import AgentDefinitionError, ModelError
+from countersign.agent_core.errors import ModelError
 from countersign.agent_core.json_values import JsonObject, canonical_json
 from countersign.agent_core.messages import ContentBlock, Message, is_guidance, message_text, user_message
-from countersign.agent_core.model_making import ModelSource, make_model
-from countersign.agent_core.models import Model, collect
+from countersign.agent_core.model_making import LateModel, ModelSource
+from countersign.agent_core.models import collect
 
 PIECE_CHARS = (6_000, 1_000, 200)
 """A text, an input or a result with more characters is shown without its middle; with less if it is all too long."""
@@ -82,7 +82,7 @@ def _piece(text: str, chars: int) -> str:
 
 
 class Summariser:
-    """Asks a model for summaries. The model is made at the first one.
+    """Asks a model for summaries.
 
     Args:
         source: The model; the agent's own if None.
@@ -90,8 +90,8 @@ class Summariser:
     """
 
     def __init__(self, source: ModelSource | None, rules: str | None) -> None:
-        self._source, self._rules = source, rules or SUMMARY_RULES
-        self._made: list[Model] = []
+        missing = "there is no model for summaries; pass SummarizingConversationManager(model=...)"
+        self._model, self._rules = LateModel(source, missing), rules or SUMMARY_RULES
 
     async def summary(self, text: str, fallback: ModelSource | None) -> JsonObject:
         """Sum up a part of a conversation.
@@ -107,15 +107,8 @@ class Summariser:
             ModelError: If there is no summary, or only a part of one, or the model can't be reached.
             AgentDefinitionError: If there is no model.
         """
-        if not self._made:
-            source = self._source if self._source is not None else fallback
-            if source is None:
-                raise AgentDefinitionError(
-                    "there is no model for summaries; pass SummarizingConversationManager(model=...)"
-                )
-            self._made.append(make_model(source))
         prompt = user_message(f"{_ORDER}\n\n{text}")
-        response = await collect(self._made[0].stream([prompt], None, self._rules))
+        response = await collect(self._model.get(fallback).stream([prompt], None, self._rules))
         said = message_text(response.message).strip()
         if response.stop_reason not in _WHOLE or not said:
             raise ModelError(f"the model wrote no whole summary (it stopped with {response.stop_reason!r})")

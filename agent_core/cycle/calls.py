@@ -70,13 +70,13 @@ class Calls:
         return any(question.scope == "tool" and question.status == "open" for question in self._batch.ledger.of(index))
 
     async def _decide(self, index: int, runs: list[Run]) -> None:
-        before = self._context.agent.handlers_snapshot()
+        before = self._context.agent.memory.take()
         decision = await self._decider.decide(index, self._batch.uses[index])
         if isinstance(decision, Run):
             runs.append(decision)
         elif isinstance(decision, Asked):
             # The handlers will be asked again on resume; they must not count this call twice.
-            self._context.agent.restore_handlers(before)
+            self._context.agent.memory.restore(before)
             for question in decision.questions:
                 self._batch.note_asked(question)
         else:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from countersign.agent_core.cycle.callbacks import CallbackRunner
 from countersign.agent_core.effects import Effects
-from countersign.agent_core.messages import Message, assistant_text
+from countersign.agent_core.messages import Message, Usage, add_usage, assistant_text
 from countersign.agent_core.structured_output import OutputTool
-from countersign.agent_core.wire import AuditEntry, CycleInput, ModelResponse, TurnProgress, timestamp
+from countersign.agent_core.wire import AuditEntry, AuditEvent, CycleInput, ModelResponse, TurnProgress, timestamp
 
 if TYPE_CHECKING:
     from countersign.agent_core.agent import Agent
@@ -45,10 +45,14 @@ class CycleContext:
         self.response = self.given.response
         self.answered = self.given.pending.message if self.given.pending else None
 
-    def note(self, event: str, **detail: Any) -> None:
+    def note(self, event: AuditEvent, **detail: Any) -> None:
         """Add a line to the audit trail."""
         moment = timestamp(self.effects.now())
         self.audit.append(AuditEntry(at=moment, event=event, cycle=self.given.cycle, detail=detail))
+
+    def spend(self, usage: Usage) -> None:
+        """Count what a handler's own model used as the turn's."""
+        self.progress.usage = add_usage(self.progress.usage, usage)
 
     @property
     def cancelled(self) -> bool:

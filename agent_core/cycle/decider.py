@@ -80,14 +80,10 @@ class Decider:
             call: The call that they are heard about; they get a copy.
             hearing: Which one it is in this pass.
         """
-        if hearing > HEARINGS:
-            text = f"Not run: hooks, handlers and approvers keep changing this call (now {call['name']})."
-            note_refused(self._context, index, call["name"], text, by="countersign")
-            return Refused(error_result(call["toolUseId"], text), call, cancel_message=text)
         use = copy.deepcopy(call)
         named = self._context.agent.tool_registry.get(str(use["name"]))
         use["input"] = as_it_would_run(named, use["input"])
-        before = self._context.agent.handlers_snapshot()
+        before = self._context.agent.memory.take()
         asking = Asking(self._ledger, "call", index)
         event = BeforeToolCallEvent(
             self._context.agent, selected_tool=named, tool_use=use, invocation_state=self._context.invocation_state
@@ -97,9 +93,9 @@ class Decider:
         if event.cancel_tool is not False:
             return self._cancelled(index, use, asking, cancel_text(event.cancel_tool, "tool cancelled by user"))
         if asking.edit is not None and self._edits.changes(use, asking, *asking.edit):
-            self._context.agent.restore_handlers(before)  # they are all heard once more
+            self._context.agent.memory.restore(before)  # they are all heard once more
             unusable = self._edits.take(index, use, asking, *asking.edit)
-            return unusable or await self._hear(index, {**call, "input": self._pending.edits[index]}, hearing + 1)
+            return unusable or await self._hear_anew(index, {**call, "input": self._pending.edits[index]}, hearing)
         stands = event.as_it_stands()
         for name in (name for name, answer in asking.inline.items() if answer.call != stands):
             text = f"Not run: the call was changed after a person had approved it ({name})."
@@ -111,14 +107,17 @@ class Decider:
             return shown
         if any(self._runs_as(name, selected, named) != shown.tool for name, selected in asking.heard):
             # A handler was heard about another tool than the one that would run: they are all heard about that one.
-            self._context.agent.restore_handlers(before)
-            return await self._hear(index, {**call, "name": shown.tool, "input": shown.input}, hearing + 1)
-        no = next((question for question in asking.consumed.values() if denied(question)), None)
-        if no is not None:
-            # Whoever asked did not take the no for one. The person pressed Deny, and the call does not run.
-            response = no.answer.response if no.answer else None
-            return self._cancelled(index, use, asking, f"Not run: a person refused it ({no.name}: {response!r}).")
-        return self._weigh(index, use, shown, asking)
+            self._context.agent.memory.restore(before)
+            return await self._hear_anew(index, {**call, "name": shown.tool, "input": shown.input}, hearing)
+        return self._denied(index, use, asking) or self._weigh(index, use, shown, asking)
+
+    async def _hear_anew(self, index: int, call: ToolUse, hearing: int) -> Decision:
+        """Hear them all about the call that was made of theirs, but not for ever."""
+        if hearing == HEARINGS:
+            text = f"Not run: hooks, handlers and approvers keep changing this call (now {call['name']})."
+            note_refused(self._context, index, call["name"], text, by="countersign")
+            return Refused(error_result(call["toolUseId"], text), call, cancel_message=text)
+        return await self._hear(index, call, hearing + 1)
 
     def _from_people(self, index: int, original: ToolUse) -> Decision | None:
         """What answers say before any code is asked: expired questions, calls that may have run."""
@@ -135,7 +134,7 @@ class Decider:
 
     def _cancelled(self, index: int, use: ToolUse, asking: Asking, text: str) -> Refused:
         """A hook or handler said no; if a person said it first, the repetition is counted."""
-        said_no = [question for question in asking.consumed.values() if not approved(question)]
+        said_no = [question for question in asking.consumed.values() if not approved(question) or denied(question)]
         inline = [name for name, answer in asking.inline.items() if not answer.approved]
         for question in [*(question.id for question in said_no), *(None for _ in inline)]:
             note_refused(self._context, index, use["name"], text, by="person", question=question)
@@ -145,6 +144,14 @@ class Decider:
             key = self._refusal_key(use)
             self._context.progress.refused[key] = self._context.progress.refused.get(key, 0) + 1
         return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
+
+    def _denied(self, index: int, use: ToolUse, asking: Asking) -> Refused | None:
+        """A no that whoever asked did not take for one: the person pressed Deny, and the call does not run."""
+        no = next((question for question in asking.consumed.values() if denied(question)), None)
+        if no is None:
+            return None
+        response = no.answer.response if no.answer else None
+        return self._cancelled(index, use, asking, f"Not run: a person refused it ({no.name}: {response!r}).")
 
     def _refusal_key(self, use: ToolUse) -> str:
         """The digest under which refusals of a call are counted: that of the call as it would have run."""

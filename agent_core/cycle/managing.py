@@ -6,7 +6,7 @@ as too long. Never while a batch of calls is open: who answers a question should
 
 import copy
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from countersign.agent_core.conversation_managers import (
     NullConversationManager,
@@ -26,8 +26,8 @@ from countersign.agent_core.wire import CycleOutcome
 REDUCTION_LIMIT = 30
 """How often one model call may be tried with a smaller conversation."""
 
-CONVERSATION_REDUCED = "conversation_reduced"
-CONVERSATION_RESTORED = "conversation_restored"
+CONVERSATION_REDUCED: Final = "conversation_reduced"
+CONVERSATION_RESTORED: Final = "conversation_restored"
 """The lines of the audit trail."""
 
 _NEVER_CHANGE_A_MESSAGE = (SlidingWindowConversationManager, SummarizingConversationManager)

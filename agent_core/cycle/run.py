@@ -17,7 +17,7 @@ from countersign.agent_core.cycle.invocation import after_invocation, before_inv
 from countersign.agent_core.cycle.managing import Managing
 from countersign.agent_core.cycle.model_phase import call_model
 from countersign.agent_core.cycle.tool_phase import ToolPhase
-from countersign.agent_core.effects import Effects, current_effects, current_spending
+from countersign.agent_core.effects import Effects, in_cycle
 from countersign.agent_core.errors import (
     CallbackError,
     ContextWindowOverflowException,
@@ -27,8 +27,6 @@ from countersign.agent_core.errors import (
 from countersign.agent_core.hooks.events import ModelStopResponse
 from countersign.agent_core.messages import (
     Message,
-    Usage,
-    add_usage,
     assistant_text,
     guidance_message,
     results_message,
@@ -72,13 +70,8 @@ async def run_cycle(
     """
     output = output or agent.output_tool
     cycle = _Cycle(agent, given, messages, effects, output)
-    token, spending = current_effects.set(effects), current_spending.set(cycle.spend)
-    try:
-        with agent.tool_registry.with_tool(output):
-            return await cycle.run()
-    finally:
-        current_effects.reset(token)
-        current_spending.reset(spending)
+    with in_cycle(effects, cycle._context.spend), agent.tool_registry.with_tool(output):
+        return await cycle.run()
 
 
 class _Cycle:
@@ -90,7 +83,7 @@ class _Cycle:
         effects: Effects,
         output: OutputTool | None,
     ) -> None:
-        agent.load(messages, given.agent_state, given.handlers, fresh=given.fresh)
+        agent._load(messages, given.agent_state, given.handlers, fresh=given.fresh)
         runner = CallbackRunner(agent, effects, given.progress.guides)
         self._context = CycleContext(
             agent, given, effects, runner, given.progress.model_copy(deep=True),
@@ -103,10 +96,6 @@ class _Cycle:
         self._before = list(messages)
         self._pending = given.pending.model_copy(deep=True) if given.pending else None
 
-    def spend(self, usage: Usage) -> None:
-        """Count what a handler's own model used."""
-        self._context.progress.usage = add_usage(self._context.progress.usage, usage)
-
     async def run(self) -> CycleEnd:
         cause: BaseException | None = None
         try:
@@ -115,7 +104,10 @@ class _Cycle:
             cause = error.cause if isinstance(error, CallbackError) else error
             outcome = self._failed(error)
         if not outcome.goes_on:
-            for ending in (self._managing.after_turn, self._after_invocation):
+            for ending in (
+                self._managing.after_turn,
+                lambda ended: after_invocation(self._context, ended, self._output),
+            ):
                 try:
                     await ending(outcome)
                 except CallbackError as error:
@@ -124,7 +116,7 @@ class _Cycle:
                         outcome = self._failed(error)
         handlers = self._context.given.handlers
         try:
-            handlers = self._context.agent.handlers_snapshot()
+            handlers = self._context.agent.memory.take()
         except Exception as error:
             if cause is None:
                 cause = error
@@ -214,9 +206,6 @@ class _Cycle:
         for message in added:
             await self._context.add_message(message)
         return None if denied is None else await self._say_and_end("end_turn", denied)
-
-    async def _after_invocation(self, outcome: CycleOutcome) -> None:
-        await after_invocation(self._context, outcome, self._output)
 
     async def _say_and_end(self, stop_reason: str, text: str) -> CycleOutcome:
         message = assistant_text(text)

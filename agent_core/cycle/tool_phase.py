@@ -16,6 +16,7 @@ from countersign.agent_core.errors import CallbackError, ToolInputError
 from countersign.agent_core.hooks.events import AfterToolsEvent, BeforeToolsEvent, MessageAddedEvent
 from countersign.agent_core.interrupts import refused
 from countersign.agent_core.messages import ContentBlock, Message, results_message, tool_uses
+from countersign.agent_core.structured_output import OutputTool
 from countersign.agent_core.unknown_outcomes import UNKNOWN_OUTCOME_QUESTION, outcome_choice
 from countersign.agent_core.wire import Pending, ShownCall
 
@@ -102,16 +103,20 @@ class ToolPhase:
             raise self._batch.error
 
     def _doubt_after_reset(self) -> None:
-        """In a session that was reset, ask about each call whether it ran before; once, and first of all."""
+        """In a session that was reset, ask about each call whether it ran before; once, and first of all.
+
+        About idempotent ones, too: after a reset nobody knows the idempotency keys that were used before it.
+        """
         if not self._context.given.after_reset or self._batch.pending.doubted:
             return
         self._batch.pending.doubted = True
         for index in self._batch.unfinished():
-            tool = self._context.agent.tool_registry.get(str(self._batch.uses[index]["name"]))
+            if isinstance(self._context.agent.tool_registry.get(str(self._batch.uses[index]["name"])), OutputTool):
+                continue  # it has no effect
             known = index in self._batch.pending.unknown and index not in self._batch.pending.not_run
             asked = self._batch.ledger.latest("core", index, UNKNOWN_OUTCOME_QUESTION)
             used = asked is not None and asked.answer is not None and outcome_choice(asked.answer.response) == "retry"
-            if (known and not used) or (tool is not None and tool.idempotent):
+            if known and not used:
                 continue
             if asked is not None:
                 asked.status = "settled"  # nobody had run the call then, or its repetition may have begun since
@@ -133,7 +138,7 @@ class ToolPhase:
         )
         if any(question.status == "expired" for question in self._batch.ledger.of(None)):
             return False
-        before = self._context.agent.handlers_snapshot()
+        before = self._context.agent.memory.take()
         await self._context.runner.fire(event, asking)
         if event.cancel is False and self._context.agent.cancellation.now:
             self._batch.finish_rest(STOPPED_TEXT)
@@ -155,7 +160,7 @@ class ToolPhase:
         no_stands = any(refused(question) for question in self._decider.batch_gone)
         if asking.asked and not no_stands and any(runnable for _, runnable in shown):
             # As for a single call: the batch hooks run again on resume and must not count twice.
-            self._context.agent.restore_handlers(before)
+            self._context.agent.memory.restore(before)
             for ask in asking.asked:
                 self._batch.note_asked(
                     self._batch.ledger.open("batch", None, ask, [call for call, _ in shown], fresh=True)

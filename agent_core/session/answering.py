@@ -8,9 +8,9 @@ from countersign.agent_core.errors import AnswerRefused
 from countersign.agent_core.interrupts import refused
 from countersign.agent_core.json_values import JsonObject, canonical_json
 from countersign.agent_core.void_approvals import why_void
-from countersign.agent_core.wire import Answer, Pending, Question, timestamp
+from countersign.agent_core.wire import Answer, AuditEvent, Pending, Question, timestamp
 
-Note: TypeAlias = tuple[str, JsonObject]
+Note: TypeAlias = tuple[AuditEvent, JsonObject]
 """A line for the audit trail: the event, and its detail."""
 
 

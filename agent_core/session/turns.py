@@ -1,6 +1,9 @@
-"""The life of a session's turns: which cycle is next, what its end does, and how a turn ends."""
+"""The life of a session's turns: which cycle is next, what its end does, and how a turn ends.
 
-from collections.abc import Sequence
+Longer than other modules: whatever takes a session from one status to the next stands here, so that it can be read
+in one place that no status is left without a way on.
+"""
+
 from datetime import datetime
 from typing import Any
 
@@ -13,6 +16,7 @@ from countersign.agent_core.session.state import QueuedPrompt, SessionState
 from countersign.agent_core.wire import (
     DEADLINE_S,
     AuditEntry,
+    AuditEvent,
     CycleInput,
     CycleOutcome,
     ErrorInfo,
@@ -267,10 +271,6 @@ class Turns:
         """All messages."""
         return self.state.conversation()
 
-    def replace_conversation(self, messages: Sequence[Message]) -> None:
-        """Take another conversation, for instance one that the user of an in-process agent has edited."""
-        self.state.replace([list(messages)])
-
     @property
     def done(self) -> bool:
         """True if nothing is left to do and nothing more is taken."""
@@ -301,6 +301,6 @@ class Turns:
         self.state.status = status
         self.state.since = timestamp(now)
 
-    def _note(self, now: datetime, event: str, **detail: Any) -> None:
+    def _note(self, now: datetime, event: AuditEvent, **detail: Any) -> None:
         found: JsonObject = detail
         self.state.note(AuditEntry(at=timestamp(now), event=event, cycle=self.state.cycle or None, detail=found))

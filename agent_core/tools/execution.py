@@ -12,6 +12,7 @@ from pydantic import BaseModel
 
 from countersign.agent_core.interrupts import InterruptException, call_digest
 from countersign.agent_core.json_values import check_json, json_size
+from countersign.agent_core.large_results import too_large_text
 from countersign.agent_core.messages import ToolResult, error_result
 from countersign.agent_core.state import AgentState, ToolState
 from countersign.agent_core.tools.base import Tool
@@ -33,7 +34,7 @@ async def execute(
     *,
     in_thread: InThread,
     heartbeat: Callable[[], None],
-    clock: Callable[[], float] | None = None,
+    clock: Callable[[], float],
 ) -> ToolOutcome:
     """Run a tool for a call, if the call is what was signed.
 
@@ -42,7 +43,7 @@ async def execute(
         call: What to run.
         in_thread: Runs sync tools.
         heartbeat: Passed on to the tool's body.
-        clock: Seconds that only go up, to say how long the call took; None if nobody wants to know.
+        clock: Seconds that only go up, to say how long the call took.
 
     Returns:
         The outcome; a tool that raises is a result with error status. Cancellation is not caught.
@@ -60,10 +61,9 @@ async def execute(
         heartbeat=heartbeat,
         _answers=call.answers,
     )
-    begun = clock() if clock is not None else 0.0
+    begun = clock()
     outcome = await _invoke(tool, call, context, in_thread)
-    if clock is not None:
-        outcome.duration_s = round(clock() - begun, 6)
+    outcome.duration_s = round(clock() - begun, 6)
     return _within_limits(call, outcome, state)
 
 
@@ -204,10 +204,7 @@ def _within_limits(call: ToolCall, outcome: ToolOutcome, state: AgentState) -> T
     if size <= RESULT_LIMIT_BYTES:
         outcome.state_set, outcome.state_deleted = written, deleted
         return outcome
-    text = (
-        f"The tool ran, but its result is too large to keep: {size:,} bytes, and at most {RESULT_LIMIT_BYTES:,} bytes "
-        "can be kept (PayloadTooLargeError). Ask for less, or in smaller parts."
-    )
+    text = too_large_text(size, f", and at most {RESULT_LIMIT_BYTES:,} bytes can be kept")
     if outcome.kind == "interrupt":
         text = f"The tool asked a question that is too large to show: {size:,} bytes (PayloadTooLargeError)."
     error = ErrorInfo(type="PayloadTooLargeError", message=text, origin=call.tool)

@@ -7,6 +7,9 @@ from countersign.agent_core.errors import AgentDefinitionError, ToolInputError
 from countersign.agent_core.json_values import JsonObject, check_json
 from countersign.agent_core.tools.schema import ToolSpec
 
+_DEEPEST = 50
+"""Schemas may refer to themselves."""
+
 
 class SchemaInputs:
     """See the module.
@@ -101,7 +104,3 @@ class SchemaInputs:
             beside = {name: part for name, part in schema.items() if name != "$ref"}
             schema = {**found, **beside} if isinstance(found, dict) else beside
         return schema
-
-
-_DEEPEST = 50
-"""Schemas may refer to themselves."""

@@ -7,8 +7,9 @@ Who uses a shape imports it from here. Inside, from the ground up: `names` and `
 and `stored`; `calls` (of activities); `recovery`; `cycles`; `sessions`.
 """
 
-from countersign.agent_core.wire.audit import AUDIT_EVENTS, AuditEntry
-from countersign.agent_core.wire.base import ErrorInfo, Limits, Wire, timestamp
+from countersign.agent_core.moments import timestamp
+from countersign.agent_core.wire.audit import AUDIT_EVENTS, AuditEntry, AuditEvent
+from countersign.agent_core.wire.base import ErrorInfo, Limits, Wire
 from countersign.agent_core.wire.bounds import (
     CYCLE_OVERRUN_S,
     DEADLINE_S,
@@ -112,6 +113,7 @@ __all__ = [
     "Answer",
     "AnswerReceipt",
     "AuditEntry",
+    "AuditEvent",
     "CycleInput",
     "CycleOutcome",
     "ErrorInfo",

@@ -1,11 +1,13 @@
 """The audit trail: its lines, and what they may be about."""
 
+from typing import Literal, get_args
+
 from pydantic import Field
 
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.wire.base import Wire
 
-AUDIT_EVENTS = (
+AuditEvent = Literal[
     "prompt_queued",
     "question_asked",
     "answered",
@@ -31,12 +33,18 @@ AUDIT_EVENTS = (
     "close",
     "turn_failed",
     "turn_ended",
-)
-"""What a line of the audit trail may be about; later versions may have more."""
+]
+"""What this version writes lines of the audit trail about."""
+
+AUDIT_EVENTS = get_args(AuditEvent)
 
 
 class AuditEntry(Wire):
-    """One line of a session's audit trail."""
+    """One line of a session's audit trail.
+
+    Attributes:
+        event: An `AuditEvent`, or one of another version.
+    """
 
     at: str
     event: str

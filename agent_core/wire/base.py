@@ -1,13 +1,6 @@
 """What all wire shapes have in common, and the shapes that several rooms share."""
 
-from datetime import datetime
-
 from pydantic import BaseModel, ConfigDict, Field
-
-
-def timestamp(moment: datetime) -> str:
-    """A moment as it stands on the wire: ISO 8601 in UTC."""
-    return moment.isoformat(timespec="milliseconds")
 
 
 class Wire(BaseModel):

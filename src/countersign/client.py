@@ -17,6 +17,7 @@ from countersign.agent_client.events import SessionEvent
 from countersign.agent_client.fleet import FleetView
 from countersign.agent_client.listing import SessionSummary
 from countersign.agent_client.session import SessionHandle
+from countersign.agent_client.session_status import SessionStatus
 from countersign.agent_client.settling import Outcome
 from countersign.agent_client.stopping import StopReport
 from countersign.agent_client.waiting_calls import PendingCall, WaitingCall
@@ -63,6 +64,7 @@ __all__ = [
     "SessionHandle",
     "SessionNotFoundError",
     "SessionResult",
+    "SessionStatus",
     "SessionSummary",
     "SessionUnreadableError",
     "ShownCall",

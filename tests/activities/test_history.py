@@ -9,6 +9,7 @@ from tests.activities.calls import PassesOn, served, tool_call
 
 from countersign import ScriptedModel, ToolContext, tool
 from countersign.activities.registry import activities_for
+from countersign.activities.segments import Segments
 from countersign.agent_core.messages import assistant_text, user_message
 from countersign.agent_core.wire import MODEL_ACTIVITY, READ_CYCLE_ACTIVITY, ModelCall, Recovery
 
@@ -71,17 +72,18 @@ async def read(queue, model, steps, until) -> Recovery:
     """Run these activities, terminate their workflow, and read what it had finished."""
     deployments = served(quick, endless, writes, asks, large, model=model)
     worker = Worker(
-        queue.client, task_queue=queue.name, workflows=[LikeACycle, PassesOn], activities=activities_for(deployments),
+        queue.client, task_queue=queue.name, workflows=[LikeACycle, PassesOn],
+        activities=activities_for(deployments, queue.name, Segments()),
         graceful_shutdown_timeout=timedelta(milliseconds=100),
     )  # fmt: skip
     async with worker:
         cycle = await queue.client.start_workflow("LikeACycle", steps, id=f"{queue.name}-cycle", task_queue=queue.name)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not await until(cycle):
                 await asyncio.sleep(0.02)
         await cycle.terminate()
         reading = await queue.start(READ_CYCLE_ACTIVITY, cycle.id, None, "by hand")
-        return Recovery.model_validate(await asyncio.wait_for(reading.result(), 20))
+        return Recovery.model_validate(await asyncio.wait_for(reading.result(), 60))
 
 
 def finished(count: int):
@@ -215,5 +217,5 @@ async def test_nobody_knows_what_a_workflow_that_is_gone_has_done(queue):
     """A history that was removed is a recovery that says so, not an error that repeats for ever."""
     async with queue.worker(served(quick)):
         reading = await queue.start(READ_CYCLE_ACTIVITY, "no-such-workflow", None, "lost")
-        found = await asyncio.wait_for(reading.result(), 20)
+        found = await asyncio.wait_for(reading.result(), 60)
         assert found == {"reason": "lost, and its history is gone", "lost": True, "cycles": []}

@@ -7,7 +7,9 @@ from temporalio.exceptions import ApplicationError
 from tests.activities.calls import environment, served
 
 from countersign import ScriptedModel
+from countersign.activities import heartbeats
 from countersign.activities.model import RESPONSE_LIMIT_BYTES, ModelActivities
+from countersign.activities.segments import Segments
 from countersign.agent_core import errors
 from countersign.agent_core.messages import assistant_text, user_message
 from countersign.agent_core.wire import MODEL_ACTIVITY, ModelCall, ModelResponse
@@ -19,7 +21,7 @@ def call(**changes):
 
 async def failure(error: Exception) -> ApplicationError:
     """What the activity makes of a model's error."""
-    model = ModelActivities(served(model=ScriptedModel([error])))
+    model = ModelActivities(served(model=ScriptedModel([error])), Segments())
     with pytest.raises(ApplicationError) as raised:
         await (await environment()).run(model.call_model, call().model_dump(), [user_message("hi")])
     return raised.value
@@ -59,7 +61,7 @@ async def test_what_a_retry_can_not_help_is_not_retried(error):
 
 async def test_a_message_that_is_too_large_is_a_named_error():
     """It would be kept in the conversation and shown in questions, so it is refused here."""
-    model = ModelActivities(served(model=ScriptedModel(["x" * RESPONSE_LIMIT_BYTES])))
+    model = ModelActivities(served(model=ScriptedModel(["x" * RESPONSE_LIMIT_BYTES])), Segments())
     with pytest.raises(ApplicationError) as raised:
         await (await environment()).run(model.call_model, call().model_dump(), [user_message("hi")])
     assert (raised.value.type, raised.value.non_retryable) == ("PayloadTooLargeError", True)
@@ -72,20 +74,21 @@ async def test_the_conversation_comes_in_any_number_of_pieces(queue, pieces):
     segments = [[user_message("a"), assistant_text("b")] for _ in range(pieces)]
     async with queue.worker(served(model=model)):
         handle = await queue.start(MODEL_ACTIVITY, call(), *segments)
-        response = ModelResponse.model_validate(await asyncio.wait_for(handle.result(), 20))
+        response = ModelResponse.model_validate(await asyncio.wait_for(handle.result(), 60))
     assert response.message == assistant_text(f"{2 * pieces} messages")
 
 
-async def test_a_model_that_thinks_long_keeps_its_call(queue):
+async def test_a_model_that_thinks_long_keeps_its_call(queue, monkeypatch):
     """Silence for longer than the heartbeat timeout is not taken for a lost worker."""
     asked = []
+    monkeypatch.setattr(heartbeats, "HEARTBEAT_S", 0.2)
 
     async def think(scene):
         asked.append(scene.call)
-        await asyncio.sleep(4)
+        await asyncio.sleep(6)
         return "thought"
 
     async with queue.worker(served(model=ScriptedModel(think))):
-        handle = await queue.start(MODEL_ACTIVITY, call(), [user_message("hi")], heartbeat_s=3.5)
-        response = ModelResponse.model_validate(await asyncio.wait_for(handle.result(), 20))
+        handle = await queue.start(MODEL_ACTIVITY, call(), [user_message("hi")], heartbeat_s=5)
+        response = ModelResponse.model_validate(await asyncio.wait_for(handle.result(), 60))
     assert (response.message, asked) == (assistant_text("thought"), [0])

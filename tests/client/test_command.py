@@ -22,6 +22,7 @@ from countersign.agent_client.cli.cards import question_card
 from countersign.agent_client.cli.choice import Choice
 from countersign.agent_client.cli.running import UsageError, exit_code
 from countersign.agent_client.cli.terminal import styled
+from countersign.agent_client.connection import way_there
 from countersign.agent_client.errors import (
     AgentRunError,
     ConnectionFailedError,
@@ -32,6 +33,7 @@ from countersign.agent_client.errors import (
 )
 from countersign.agent_client.moments import moment
 from countersign.agent_client.reading import SessionReader
+from countersign.agent_client.shell import leading_to
 from countersign.agent_core.errors import AnswerRefused
 from countersign.agent_core.wire import MEMO_QUESTIONS, Question, ShownCall
 
@@ -167,6 +169,36 @@ async def test_a_refusal_proposes_a_command_that_can_be_pasted(choice):
         await chosen(client, *choice)
 
 
+async def test_what_a_command_proposes_leads_to_where_it_connects(temporal_server):
+    """It can be pasted as it is: the flags of the connection stand in it, unless the environment has them."""
+    words, nowhere = ["show", "gone", "--namespace", "default"], {"TEMPORAL_ADDRESS": None, "TEMPORAL_NAMESPACE": None}
+    for flags, env in ((["--address", temporal_server], nowhere), ([], {"TEMPORAL_ADDRESS": temporal_server})):
+        got = await asyncio.to_thread(CliRunner().invoke, app, [*words, *flags], env=env)
+        assert got.stderr.endswith(" ".join(["list the sessions with: countersign list", *flags]) + "\n")
+
+
+@pytest.mark.parametrize(
+    ("env", "flags"),
+    [
+        ({}, "--profile prod --address there:7233 --namespace agents"),
+        ({"TEMPORAL_PROFILE": "prod", "TEMPORAL_ADDRESS": "there:7233"}, "--namespace agents"),
+    ],
+)
+def test_a_card_binds_its_commands_to_the_server_too(env, flags, monkeypatch, tmp_path):
+    """Every one of them, before what ends the options; a key of the profile is not told."""
+    (tmp_path / "temporal.toml").write_text('[profile.prod]\naddress = "other:7233"\napi_key = "secret"\n')
+    for name in ("TEMPORAL_ADDRESS", "TEMPORAL_NAMESPACE", "TEMPORAL_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    for name, value in {"TEMPORAL_CONFIG_FILE": str(tmp_path / "temporal.toml"), **env}.items():
+        monkeypatch.setenv(name, value)
+    with leading_to(way_there("there:7233", "agents", "prod")):
+        card = question_card("s", question(answers={"approve": "y", "deny": "n", "lower": -1}), NOW)
+    assert f"countersign approve s int-1 --digest {'a' * 16} {flags}\n" in card
+    assert f"countersign respond s int-1 --json-value --digest {'a' * 16} {flags} -- -1\n" in card
+    assert card.count("countersign ") == card.count(flags) == 4
+    assert "secret" not in card
+
+
 def test_an_id_in_use_is_quoted_too():
     """It came from whoever started that session."""
     assert str(SessionExistsError("a;id")).endswith("countersign show 'a;id'")
@@ -267,7 +299,7 @@ async def test_session_ids_are_completed_from_the_list(unserved):
     sessions = [await unserved.start("asker", "x", session_id=begin + end) for end in ("-a", "-b", "-$(c)")]
     config = unserved.temporal.service_client.config
     env = {"COMP_WORDS": f"countersign show {begin}", "COMP_CWORD": "2", "TEMPORAL_ADDRESS": config.target_host}
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while len(found := await asyncio.to_thread(completed, **env)) < 2:
             await asyncio.sleep(0.1)
     assert sorted(found) == [f"{begin}-a", f"{begin}-b"]

@@ -5,9 +5,16 @@ from typing import Any
 
 import pytest
 
-from countersign.agent_client.starting import check_session_id, new_session_id, session_options, start_argument
-from countersign.agent_core.errors import PayloadTooLargeError
-from countersign.agent_core.wire import MAX_VALUE_BYTES
+from countersign.agent_client.starting import (
+    check_session_id,
+    checked_prompt,
+    new_session_id,
+    session_options,
+    start_argument,
+)
+from countersign.agent_core.answers import check_prompt
+from countersign.agent_core.errors import AnswerRefused, PayloadTooLargeError
+from countersign.agent_core.wire import MAX_PROMPT_BYTES, MAX_VALUE_BYTES
 
 NONE_GIVEN: dict[str, Any] = {"lifetime": "turn", "resume": "each", "limits": None, "invocation_state": None}
 
@@ -65,6 +72,26 @@ def test_a_prompt_over_the_limit_is_refused_before_it_is_sent():
     """Temporal would refuse it later and less clearly."""
     with pytest.raises(PayloadTooLargeError, match="at most"):
         start_argument("janitor", "x" * MAX_VALUE_BYTES, {})
+
+
+@pytest.mark.parametrize(
+    ("prompt", "error"),
+    [
+        (" \n", ValueError),
+        ([], ValueError),
+        ({"text": "one block alone"}, ValueError),
+        ([{"role": "user", "content": [{"text": "a message"}]}], ValueError),
+        ([{"toolUse": {"toolUseId": "t", "name": "pay", "input": {}}}], ValueError),
+        ([{"text": {1, 2}}], TypeError),
+        ("x" * (MAX_PROMPT_BYTES - 5), PayloadTooLargeError),
+    ],
+)
+def test_a_prompt_that_the_session_would_refuse_is_not_sent(prompt, error):
+    """It is the session's own check that is made before; a signal could not tell of a refusal."""
+    with pytest.raises(error):
+        checked_prompt(prompt)
+    with pytest.raises(AnswerRefused):
+        check_prompt(prompt)
 
 
 def test_a_misspelt_limit_is_refused():

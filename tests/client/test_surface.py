@@ -18,7 +18,7 @@ def test_the_names_of_client_code_are_these():
         AgentClient SessionHandle Limits
         Question ShownCall Answer AnswerReceipt AcceptedAnswer
         Outcome SessionResult Message Usage ErrorInfo StopReport AuditEntry SessionEvent PendingCall WaitingCall Build
-        SessionSummary FleetView
+        SessionStatus SessionSummary FleetView
         ClientError AccessDeniedError AgentRunError ConnectionFailedError NoReplyError NoWorkerError
         SessionEndedError SessionExistsError SessionNotFoundError SessionUnreadableError
         AnswerRefused PayloadTooLargeError

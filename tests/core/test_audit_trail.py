@@ -12,7 +12,7 @@ from tests.core.test_session import Driven, driven
 from countersign import tool
 from countersign.agent_core.wire import AUDIT_EVENTS
 from countersign.hooks import BeforeToolCallEvent, BeforeToolsEvent
-from countersign.interventions import Deny, Guide, InterventionHandler
+from countersign.interventions import Confirm, Deny, Guide, InterventionHandler
 from countersign.models import calls
 from countersign.vended_interventions.hitl import HumanInTheLoop
 
@@ -122,6 +122,14 @@ def test_what_policy_refuses_has_a_line(hooks, interventions, who, text):
     assert line == {"index": 0, "tool": "act", "by": "policy", "who": who, "question": None, "text": text}
 
 
+def test_a_persons_no_that_code_took_for_a_yes_is_theirs():
+    """It stands, and the trail says whose it is."""
+    it = played(acts(1), interventions=[Says(Confirm(prompt="ok?", evaluate=lambda response: True))])
+    asked = it.session.open_questions()[0].id
+    [line] = lines(it.answer("n").step(), "call_refused")
+    assert (line["by"], line["question"]) == ("person", asked)
+
+
 def test_a_batch_that_a_hook_cancels_says_so():
     """With its name and its words."""
     [line] = lines(played(acts(1, 2), hooks=[all_closed]), "batch_cancelled")
@@ -205,11 +213,11 @@ def test_the_events_are_those_that_the_core_notes():
     """Whoever reads the trail knows the list: nothing is missing in it, and nothing never comes."""
     trees = [ast.parse(path.read_text()) for path in CORE.glob("**/*.py")]
     named = {
-        node.targets[0].id: node.value.value
+        node.target.id: node.value.value
         for tree in trees
         for node in ast.walk(tree)
-        if isinstance(node, ast.Assign)
-        if isinstance(node.targets[0], ast.Name) and isinstance(node.value, ast.Constant)
+        if isinstance(node, ast.AnnAssign)
+        if isinstance(node.target, ast.Name) and isinstance(node.value, ast.Constant)
     }
     events = [event for tree in trees for event in noted(tree)]
     found = {event.value for event in events if isinstance(event, ast.Constant)}

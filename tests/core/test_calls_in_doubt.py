@@ -3,15 +3,18 @@
 import asyncio
 
 import pytest
+from pydantic import BaseModel
 from tests.core.driving import StillEffects, acts, asking, make
 from tests.core.test_break_sessions import called, crash, finished, said
 from tests.core.test_session import Driven, driven
 
+from countersign import Agent, ScriptedModel, tool
 from countersign.agent_core.cycle import run_cycle
 from countersign.agent_core.session.views import cards
 from countersign.agent_core.unknown_outcomes import ANSWER_WORDS, known_of_call, tools_of
 from countersign.agent_core.wire import RecoveredCall, RecoveredCycle, ToolCall, ToolOutcome
 from countersign.hooks import AfterToolCallEvent, BeforeToolCallEvent
+from countersign.models import calls
 from countersign.vended_interventions.hitl import HumanInTheLoop
 
 MAYBE = "This call may have run; its outcome is unknown: "
@@ -183,6 +186,31 @@ def test_a_retry_is_no_answer_after_a_reset():
     it.session.state.after_reset = True
     it.answer("retry").step()
     assert (asked(it), log) == (("unknown-outcome", {"x": 1}), [])
+
+
+class Answered(BaseModel):
+    """What is asked for."""
+
+    x: int
+
+
+def test_after_a_reset_idempotent_calls_are_asked_about_too():
+    """Their idempotency keys are others now. What only holds the turn's object is not: it has no effect."""
+    ran = []
+
+    @tool(idempotent=True)
+    def pay(x: int) -> int:
+        """Pay."""
+        ran.append(x)
+        return x
+
+    script = [calls(("pay", {"x": 1}), ("Answered", {"x": 2})), "done"]
+    it = Driven(Agent(ScriptedModel(script), tools=[pay], structured_output_model=Answered)).prompt()
+    it.session.state.after_reset = True
+    it.step()
+    assert (asked(it), ran) == (("unknown-outcome", {"x": 1}), [])
+    it.answer("retry").step()
+    assert (ran, it.session.result().structured_output) == ([1], {"x": 2})
 
 
 def test_a_call_whose_result_came_is_in_doubt_no_more():

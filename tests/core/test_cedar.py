@@ -374,7 +374,7 @@ def test_new_policies_judge_an_old_session():
     old = CedarAuthorization(policies=PERMIT, principal=ALICE)
     agent = Agent(ScriptedModel(["hi"]), interventions=[old])
     old.permitted["act"] = 4
-    taken = agent.handlers_snapshot()
+    taken = agent.memory.take()
     assert json.loads(json.dumps(taken)) == {"CedarAuthorization:cedar-authorization": {"permitted": {"act": 4}}}
 
 

@@ -1,9 +1,12 @@
 """Answers that come while a cycle runs which asks their questions no more: a no counts, and nothing goes unsaid."""
 
+import pytest
 from tests.core.driving import acts, asking, block, make
 from tests.core.test_session import Driven, driven
 
 from countersign import ToolContext, tool
+from countersign.agent_core.wire import timestamp
+from countersign.errors import AnswerRefused
 from countersign.hooks import BeforeToolCallEvent
 from countersign.models import calls
 from countersign.vended_interventions.hitl import HumanInTheLoop
@@ -75,6 +78,32 @@ def test_a_no_holds_though_nobody_asks_any_more():
 def only_the_first(event: BeforeToolCallEvent):
     if event.tool_use["input"]["x"] == 1:
         asking(event)
+
+
+def test_an_answer_may_come_before_its_session_knows_the_question():
+    """A query has shown what the cycle asks; once the session has the question, the answer counts from when it came."""
+    it = driven(1).prompt()
+    given = it.session.next_cycle(it.now)
+    it.clock.forward(seconds=1)
+    it.run_one(given)  # asks
+    [question] = it.session.open_questions()
+    came = it.now
+    it.clock.forward(seconds=1)
+    it.session.answer_asked_by(block(question.id, "y"), came)
+    assert question.answer.at == timestamp(came)
+    assert it.step().result_texts() == ["1"]
+
+
+def test_an_answer_is_never_to_a_question_that_was_asked_after_it():
+    """Nobody can have meant it, whatever id they gave; the question stays open."""
+    it = driven(1).prompt()
+    came, given = it.now, it.session.next_cycle(it.now)
+    it.clock.forward(seconds=1)
+    it.run_one(given)
+    [question] = it.session.open_questions()
+    with pytest.raises(AnswerRefused, match="was asked after this answer had come"):
+        it.session.answer_asked_by(block(question.id, "y"), came)
+    assert it.session.open_questions() == [question]
 
 
 def test_an_answer_that_came_too_late_has_a_line():

@@ -189,5 +189,5 @@ def test_a_deployed_allow_list_counts_in_a_session_that_is_open():
     """`HumanInTheLoop`'s settings are the code's, not the session's."""
     before = Agent(ScriptedModel(["hi"]), interventions=[HumanInTheLoop(allowed_tools=["*"])])
     after = Agent(ScriptedModel(acts(1)), tools=[], interventions=[HumanInTheLoop()])
-    after.restore_handlers(before.handlers_snapshot())
-    assert after.handlers_snapshot() == {}
+    after.memory.restore(before.memory.take())
+    assert after.memory.take() == {}

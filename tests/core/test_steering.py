@@ -290,4 +290,4 @@ def test_new_rules_judge_an_old_session():
     """The rules are not among what a handler remembers."""
     agent = steered([], judge(verdict("guide"))[0])
     agent("go")
-    assert agent.handlers_snapshot() == {"LLMSteeringHandler:countersign:steering": {"guided_in_a_row": 1}}
+    assert agent.memory.take() == {"LLMSteeringHandler:countersign:steering": {"guided_in_a_row": 1}}

@@ -2,6 +2,7 @@
 
 import asyncio
 import functools
+import time
 
 import pytest
 import strands
@@ -166,7 +167,7 @@ async def test_a_cancellation_reaches_a_streaming_body(wrapper):
 
     call = ToolCall(agent="a", session_id="s", cycle=1, index=0, tool="act", tool_use_id="t", input={},
                     digest=call_digest("act", {}), idempotency_key="k")  # fmt: skip
-    running = asyncio.create_task(execute(act, call, in_thread=here, heartbeat=lambda: None))
+    running = asyncio.create_task(execute(act, call, in_thread=here, heartbeat=lambda: None, clock=time.monotonic))
     await begun.wait()
     running.cancel()
     with pytest.raises(asyncio.CancelledError):

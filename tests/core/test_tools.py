@@ -4,6 +4,7 @@ import asyncio
 import inspect
 import math
 import re
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import date, timedelta
@@ -366,7 +367,7 @@ async def test_a_call_that_was_not_signed_does_not_start():
 
     call = ToolCall(agent="a", session_id="s", cycle=1, index=0, tool="act", tool_use_id="t", input={"x": 2},
                     digest=call_digest("act", {"x": 1}), idempotency_key="k")  # fmt: skip
-    outcome = await execute(act, call, in_thread=here, heartbeat=lambda: None)
+    outcome = await execute(act, call, in_thread=here, heartbeat=lambda: None, clock=time.monotonic)
     assert (outcome.kind, ran) == ("never_started", [])
 
 

@@ -9,6 +9,7 @@ from countersign import Agent, ScriptedModel
 from countersign.activities.model import ModelActivities
 from countersign.activities.providers import model_from
 from countersign.activities.providers.strands_model import StrandsModel
+from countersign.activities.segments import Segments
 from countersign.agent_core.deployment import AgentDeployment
 from countersign.errors import AgentDefinitionError
 from countersign.models import Model
@@ -70,7 +71,7 @@ def test_a_worker_names_the_agent_whose_model_cannot_be_made():
     """One bad agent among many is found at once."""
     agent = Agent(name="payer", model="opnai:x")
     with pytest.raises(AgentDefinitionError, match=r"agent 'payer': .*opnai"):
-        ModelActivities({"payer": AgentDeployment("payer", "module", lambda: agent, agent)})
+        ModelActivities({"payer": AgentDeployment("payer", "module", lambda: agent, agent)}, Segments())
 
 
 def test_a_missing_package_is_said_with_the_extra_that_brings_it(monkeypatch):

@@ -8,6 +8,7 @@ from tests.models.endpoint import fails
 from countersign.activities.model import ModelActivities
 from countersign.activities.providers import model_from
 from countersign.activities.providers.secrets import without_secrets
+from countersign.activities.segments import Segments
 from countersign.agent_core.messages import user_message
 from countersign.agent_core.wire import ModelCall
 from countersign.errors import AgentDefinitionError
@@ -48,7 +49,7 @@ def test_a_key_in_the_place_of_a_name_is_not_shown():
 async def test_a_server_that_repeats_the_key_does_not_get_it_into_the_history(serve):
     """Neither the failure's text nor a cause has it."""
     serve([fails(401, "bad key sk-test-0123456789, go away")])
-    model = ModelActivities(served(model="openai:x"))
+    model = ModelActivities(served(model="openai:x"), Segments())
     call = ModelCall(agent="tester", session_id="s", cycle=1, call=0).model_dump()
     with pytest.raises(ApplicationError) as raised:
         await (await environment()).run(model.call_model, call, [user_message("hi")])

@@ -1,5 +1,8 @@
 """How a process shares its bounds out among many queues, and what it finds wrong with what it serves."""
 
+import asyncio
+import os
+import uuid
 from datetime import timedelta
 from typing import Any
 
@@ -8,9 +11,10 @@ import pytest
 from countersign import Agent, ScriptedModel, tool
 from countersign.activities.heartbeats import HEARTBEAT_S
 from countersign.agent_core.deployment import AgentDeployment, load_agents
+from countersign.client import AgentClient
 from countersign.serving.building import build_workers, crowded
 from countersign.serving.checks import overlong
-from countersign.serving.settings import WorkerSettings
+from countersign.serving.settings import WorkerSettings, default_workflow_tasks
 from countersign.serving.shares import Share, shares_of
 from countersign.workflows.cycle_effects import TOOL_HEARTBEAT
 
@@ -36,6 +40,24 @@ async def test_heartbeats_go_out_as_often_as_they_are_made(client):
     [worker] = build_workers(client, *queues(1))
     assert worker.config()["max_heartbeat_throttle_interval"] == timedelta(seconds=HEARTBEAT_S)
     assert TOOL_HEARTBEAT.total_seconds() > 3 * HEARTBEAT_S
+
+
+async def test_a_worker_without_a_version_serves_beside_one_that_has_one(temporal_server, client):
+    """In one process: how the one's sessions and cycles move between builds would wedge those of the other."""
+    build_workers(client, *queues(1, deployment_name="d", build_id="b1"))
+    queue = f"plain-{uuid.uuid4().hex[:8]}"
+    [worker] = build_workers(client, WorkerSettings(agents=MODULES), [Share(queue, load_agents(MODULES))])
+    async with worker, asyncio.timeout(30):
+        session = await (await AgentClient.connect(temporal_server, task_queue=queue)).start("asker", "hello")
+        assert (await session.result()).stop_reason == "end_turn"
+
+
+@pytest.mark.parametrize(("cpus", "tasks"), [(1, 4), (3, 6), (64, 16)])
+def test_workflow_tasks_are_two_for_each_cpu(cpus, tasks, monkeypatch):
+    """Of those that the process may use, within bounds: more tasks run into Temporal's deadlock detector."""
+    monkeypatch.setattr(os, "cpu_count", lambda: 1_000)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: range(cpus), raising=False)
+    assert default_workflow_tasks() == tasks
 
 
 def test_more_queues_than_workflow_tasks_are_said():

@@ -7,11 +7,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
+from countersign.agent_core.markdown import WRAP_CHARS, code, code_block, plain
 from countersign.agent_core.session import Session, SessionState
 from countersign.agent_core.visible import visible
 from countersign.agent_core.wire import Pending, Question, ShownCall
 from countersign.workflows.details import session_details
-from countersign.workflows.markdown import WRAP_CHARS, code, code_block, plain
 
 TEXTS = st.text(alphabet="`*_[]()<>!&#|~\\ \n\t\u202e\u2028abc-=>1.", max_size=120) | st.text(max_size=60)
 

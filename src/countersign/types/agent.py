@@ -1,10 +1,6 @@
 """`strands.types.agent` by our name."""
 
-from typing import Any
-
 from countersign.agent_core.limits import Limits
-from countersign.agent_core.messages import ContentBlock
-
-AgentInput = str | list[ContentBlock] | list[dict[str, Any]] | None
+from countersign.agent_core.messages import AgentInput
 
 __all__ = ["AgentInput", "Limits"]
