@@ -15,18 +15,16 @@ from countersign.agent_core.shell import word
 from countersign.agent_core.wire import cycle_id
 
 PATIENCE = timedelta(seconds=1.5)
+"""How long it is looked after at most."""
 
 
-async def trouble_at_start(
-    temporal: Client, reader: SessionReader, task_queue: str, patience: timedelta = PATIENCE
-) -> str | None:
+async def trouble_at_start(temporal: Client, reader: SessionReader, task_queue: str) -> str | None:
     """Look after a session that was just started, only as long as needed.
 
     Args:
         temporal: Temporal's client.
         reader: The session, started a moment ago.
         task_queue: Its workers' queue.
-        patience: How long at most.
 
     Returns:
         That no worker takes it, with the next step; None if its first cycle is on its way, or if that
@@ -40,7 +38,7 @@ async def trouble_at_start(
         why = f"no worker polls task queue {task_queue!r}"
         return await _waits(temporal, reader.id, task_queue, why) + await _elsewhere(temporal, reader, task_queue)
     try:
-        async with asyncio.timeout(patience.total_seconds()):
+        async with asyncio.timeout(PATIENCE.total_seconds()):
             async for _ in paused(backoff_s(0.05, 0.5)):
                 if await _under_way(temporal, reader):
                     return None

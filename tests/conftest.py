@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from anyio.from_thread import start_blocking_portal
+from hypothesis import HealthCheck, settings
 from temporalio.client import Client, WorkflowHistory
 from temporalio.contrib.pydantic import pydantic_data_converter
 
@@ -20,6 +21,9 @@ from countersign.client import AgentClient, SessionHandle
 ROOT = Path(__file__).parents[1]
 READY = "countersign worker ready"
 READY_S = 60
+
+settings.register_profile("any-machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("any-machine")  # how long an example takes is no property of ours
 
 
 @pytest.hookimpl(wrapper=True)
@@ -138,6 +142,10 @@ class Lab:
     def effects(self) -> list[str]:
         """What tools really did, in order."""
         return self.effects_file.read_text().split() if self.effects_file.exists() else []
+
+    def let_go(self) -> None:
+        """Let the tools end that run until then."""
+        self.effects_file.with_name(f"{self.effects_file.name}.go").touch()
 
     def package(self, name: str, **modules: str) -> None:
         """Write an agent package into the worker's path."""

@@ -167,7 +167,7 @@ class Bench:
             args=[module, function, guarded],
             id=f"probe-{uuid.uuid4()}",
             task_queue=queue or self.queue,
-            execution_timeout=timedelta(seconds=10),  # a wedged task fails the test
+            execution_timeout=timedelta(seconds=60),  # a wedged task fails the test
         )
 
 

@@ -10,7 +10,7 @@ from temporalio.common import RawValue, RetryPolicy
 from temporalio.exceptions import ActivityError, ChildWorkflowError, FailureError, WorkflowAlreadyStartedError
 
 from countersign.agent_core.conversation import packed
-from countersign.agent_core.errors import CountersignError, PayloadTooLargeError, UnreadableHereError, reason_of
+from countersign.agent_core.errors import PayloadTooLargeError
 from countersign.agent_core.json_values import json_size
 from countersign.agent_core.session import Session
 from countersign.agent_core.wire import (
@@ -27,6 +27,7 @@ from countersign.agent_core.wire import (
     cycle_id,
 )
 from countersign.workflows.details import CYCLE_DETAILS, cycle_summary
+from countersign.workflows.results import UnreadableResultError, read
 from countersign.workflows.stored import payload_of
 
 READ_RETRY = RetryPolicy(initial_interval=timedelta(milliseconds=200), maximum_interval=timedelta(seconds=30))
@@ -42,10 +43,6 @@ LATE_STOP_PATCH = "a-stop-may-come-too-late"
 
 ORPHAN_PATCH = "a-reset-ends-the-old-cycle"
 """Since 2026-11-30. Before it, a cycle that a reset had cut off went on, and its tools were told nothing."""
-
-
-class UnreadableOutcomeError(CountersignError):
-    """A cycle has left something that is no outcome."""
 
 
 class Cycles:
@@ -94,8 +91,8 @@ class Cycles:
             )
             if self._session.state.stopping:  # it came before the child could be told
                 await self._tell(self._child)
-            outcome = _read(await self._child)
-        except (ChildWorkflowError, FailureError, UnreadableOutcomeError) as error:
+            outcome = read(await self._child, CycleOutcome, "its outcome")
+        except (ChildWorkflowError, FailureError, UnreadableResultError) as error:
             if workflow.cancellation_reason() is not None:  # what ended the child was the session's own cancellation
                 self._session.state.stopping = True
             elif isinstance(error, WorkflowAlreadyStartedError) and workflow.patched(ORPHAN_PATCH):
@@ -150,34 +147,20 @@ class Cycles:
             self._session.recover(Recovery(reason=reason, lost=lost), given, workflow.now())
             return
         try:
-            recovery: Recovery = await workflow.execute_activity(
+            raw = await workflow.execute_activity(
                 READ_CYCLE_ACTIVITY,
                 args=[child_id, self._child.first_execution_run_id, reason],
-                result_type=Recovery,
+                result_type=RawValue,
                 start_to_close_timeout=timedelta(seconds=30),
                 schedule_to_close_timeout=READ_PATIENCE,
                 retry_policy=READ_RETRY,
                 summary=f"what cycle {given.cycle} had finished",
             )
-        except ActivityError as error:
-            recovery = Recovery(reason=f"{reason}, and its history can't be read ({error.cause or error})", lost=True)
+            recovery = read(raw, Recovery, "what was found there")
+        except (ActivityError, UnreadableResultError) as error:
+            cause = error.__cause__ or error
+            recovery = Recovery(reason=f"{reason}, and its history can't be read ({cause})", lost=True)
         self._session.recover(recovery, given, workflow.now())
-
-
-def _read(raw: RawValue) -> CycleOutcome:
-    """A cycle's outcome. The SDK would decode it where an error fails the session's task for ever.
-
-    Raises:
-        UnreadableHereError: If this worker lacks the key or the blob that it takes; the task is tried again.
-        UnreadableOutcomeError: If it is no outcome.
-    """
-    try:
-        outcome: CycleOutcome = workflow.payload_converter().from_payload(raw.payload, CycleOutcome)
-    except UnreadableHereError:
-        raise
-    except Exception as error:  # of whatever converter
-        raise UnreadableOutcomeError(f"its outcome can't be read: {reason_of(error)}") from None
-    return outcome
 
 
 async def _end_orphan(child_id: str) -> None:

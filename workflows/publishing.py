@@ -4,7 +4,7 @@ from datetime import timedelta
 from typing import Any
 
 from temporalio import workflow
-from temporalio.common import RetryPolicy, SearchAttributeKey, SearchAttributeUpdate
+from temporalio.common import RawValue, RetryPolicy, SearchAttributeKey, SearchAttributeUpdate
 from temporalio.exceptions import ActivityError
 
 from countersign.agent_core.session import Session, views
@@ -19,6 +19,7 @@ from countersign.agent_core.wire import (
 )
 from countersign.workflows.details import session_details
 from countersign.workflows.metering import Metering
+from countersign.workflows.results import UnreadableResultError, read
 
 _AGENT = SearchAttributeKey.for_keyword(SEARCH_AGENT)
 _STATUS = SearchAttributeKey.for_keyword(SEARCH_STATUS)
@@ -52,14 +53,15 @@ class Publisher:
     async def learn(self) -> None:
         """Ask which search attributes exist, and show the session: an unknown one would fail its tasks for ever."""
         try:
-            names: list[str] = await workflow.execute_activity(
+            raw = await workflow.execute_activity(
                 SEARCH_ATTRIBUTES_ACTIVITY,
-                result_type=list[str],
+                result_type=RawValue,
                 start_to_close_timeout=timedelta(seconds=5),
                 retry_policy=LEARNING_RETRY,
                 summary="which search attributes exist",
             )
-        except ActivityError:
+            names = read(raw, list[str], "their names")
+        except (ActivityError, UnreadableResultError):
             names = []
         self._existing, self._shown = frozenset(names), ()
         self.publish()

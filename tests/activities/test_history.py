@@ -90,12 +90,12 @@ async def read(queue, model, steps, until) -> Recovery:
     )  # fmt: skip
     async with worker:
         cycle = await queue.client.start_workflow("LikeACycle", steps, id=f"{queue.name}-cycle", task_queue=queue.name)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not await until(cycle):
                 await asyncio.sleep(0.02)
         await cycle.terminate()
         reading = await queue.start(READ_CYCLE_ACTIVITY, cycle.id, None, "by hand")
-        return Recovery.model_validate(await asyncio.wait_for(reading.result(), 20))
+        return Recovery.model_validate(await asyncio.wait_for(reading.result(), 60))
 
 
 def finished(count: int):
@@ -229,7 +229,7 @@ async def test_nobody_knows_what_a_workflow_that_is_gone_has_done(queue):
     """A history that was removed is a recovery that says so, not an error that repeats for ever."""
     async with queue.worker(served(quick)):
         reading = await queue.start(READ_CYCLE_ACTIVITY, "no-such-workflow", None, "lost")
-        found = await asyncio.wait_for(reading.result(), 20)
+        found = await asyncio.wait_for(reading.result(), 60)
         assert found == {"reason": "lost, and its history is gone", "lost": True, "cycles": []}
 
 

@@ -7,6 +7,7 @@ from temporalio.exceptions import ApplicationError
 from tests.activities.calls import environment, served
 
 from countersign import ScriptedModel
+from countersign.activities import heartbeats
 from countersign.activities.model import RESPONSE_LIMIT_BYTES, ModelActivities
 from countersign.activities.segments import Segments
 from countersign.agent_core import errors
@@ -73,20 +74,21 @@ async def test_the_conversation_comes_in_any_number_of_pieces(queue, pieces):
     segments = [[user_message("a"), assistant_text("b")] for _ in range(pieces)]
     async with queue.worker(served(model=model)):
         handle = await queue.start(MODEL_ACTIVITY, call(), *segments)
-        response = ModelResponse.model_validate(await asyncio.wait_for(handle.result(), 20))
+        response = ModelResponse.model_validate(await asyncio.wait_for(handle.result(), 60))
     assert response.message == assistant_text(f"{2 * pieces} messages")
 
 
-async def test_a_model_that_thinks_long_keeps_its_call(queue):
+async def test_a_model_that_thinks_long_keeps_its_call(queue, monkeypatch):
     """Silence for longer than the heartbeat timeout is not taken for a lost worker."""
     asked = []
+    monkeypatch.setattr(heartbeats, "HEARTBEAT_S", 0.2)
 
     async def think(scene):
         asked.append(scene.call)
-        await asyncio.sleep(4)
+        await asyncio.sleep(6)
         return "thought"
 
     async with queue.worker(served(model=ScriptedModel(think))):
-        handle = await queue.start(MODEL_ACTIVITY, call(), [user_message("hi")], heartbeat_s=3.5)
-        response = ModelResponse.model_validate(await asyncio.wait_for(handle.result(), 20))
+        handle = await queue.start(MODEL_ACTIVITY, call(), [user_message("hi")], heartbeat_s=5)
+        response = ModelResponse.model_validate(await asyncio.wait_for(handle.result(), 60))
     assert (response.message, asked) == (assistant_text("thought"), [0])

@@ -4,7 +4,6 @@ import asyncio
 import sys
 import threading
 import time
-from datetime import timedelta
 from typing import Annotated
 
 import pytest
@@ -18,7 +17,10 @@ from countersign import ToolContext, tool
 from countersign.agent_core.wire import ToolOutcome
 
 LOST = threading.Event()
-"""Set once an attempt of `stays` or `stays_idempotent` has begun."""
+"""Set once an attempt of `stays` has begun."""
+
+TOLD = threading.Event()
+"""Set once an attempt of `stays` was cancelled."""
 
 began: list[str] = []
 
@@ -37,7 +39,11 @@ async def stays(seconds: float) -> str:
     """Outlive the worker."""
     began.append("stays")
     LOST.set()
-    await asyncio.sleep(seconds)
+    try:
+        await asyncio.sleep(seconds)
+    except asyncio.CancelledError:
+        TOLD.set()
+        raise
     return "stayed"
 
 
@@ -84,7 +90,7 @@ def complains(kind: str) -> str:
 async def outcome_of(queue, deployments, call) -> ToolOutcome:
     async with queue.worker(deployments):
         handle = await queue.start(call.tool, call)
-        return ToolOutcome.model_validate(await asyncio.wait_for(handle.result(), 20))
+        return ToolOutcome.model_validate(await asyncio.wait_for(handle.result(), 60))
 
 
 def text_of(outcome: ToolOutcome) -> str:
@@ -104,11 +110,11 @@ async def test_a_tool_that_exits_does_not_take_the_worker_along(queue, leaver):
     deployments = served(leaver, beats)
     async with queue.worker(deployments):
         handle = await queue.start(leaver.tool_name, tool_call(leaver.tool_name))
-        outcome = ToolOutcome.model_validate(await asyncio.wait_for(handle.result(), 20))
+        outcome = ToolOutcome.model_validate(await asyncio.wait_for(handle.result(), 60))
         assert outcome.kind == "result"
         assert "SystemExit" in text_of(outcome)
         after = await queue.start("beats", tool_call("beats"))
-        assert (await asyncio.wait_for(after.result(), 20))["kind"] == "result"
+        assert (await asyncio.wait_for(after.result(), 60))["kind"] == "result"
 
 
 @pytest.mark.parametrize(("kind", "text"), [("value", "Error: bad value"), ("key", "Error: KeyError - 'gone'")])
@@ -145,8 +151,8 @@ async def lose_a_running_call(queue, deployments, call):
     """Start a call and end its worker while the tool runs."""
     LOST.clear()
     async with queue.worker(deployments):
-        handle = await queue.start(call.tool, call)
-        assert await asyncio.to_thread(LOST.wait, 10)
+        handle = await queue.start(call.tool, call, heartbeat_s=1.0)
+        assert await asyncio.to_thread(LOST.wait, 60)
     return handle
 
 
@@ -154,7 +160,7 @@ async def test_a_lost_call_stays_unknown_on_a_worker_that_lacks_the_tool(queue):
     """A begun call is not "never started" because the next worker does not know the tool any more."""
     handle = await lose_a_running_call(queue, served(stays), tool_call("stays", {"seconds": 30}))
     async with queue.worker(served(beats)):
-        outcome = ToolOutcome.model_validate(await asyncio.wait_for(handle.result(), 20))
+        outcome = ToolOutcome.model_validate(await asyncio.wait_for(handle.result(), 60))
     assert outcome.kind == "unknown"
 
 
@@ -163,7 +169,7 @@ async def test_a_lost_call_stays_unknown_on_a_worker_that_has_the_tool_for_anoth
     handle = await lose_a_running_call(queue, served(stays), tool_call("stays", {"seconds": 30}))
     others = {"other": served(stays)["tester"]}
     async with queue.worker(others):
-        outcome = ToolOutcome.model_validate(await asyncio.wait_for(handle.result(), 20))
+        outcome = ToolOutcome.model_validate(await asyncio.wait_for(handle.result(), 60))
     assert outcome.kind == "unknown"
 
 
@@ -201,11 +207,11 @@ async def test_a_worker_of_other_code_does_not_use_up_what_was_signed(queue):
 
     async with queue.worker(served(pay)):
         handle = await queue.start("pay", signed)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not any(p.attempt >= 3 for p in (await handle.describe()).raw_description.pending_activities):
                 await asyncio.sleep(0.02)
     async with queue.worker(served(pay_as_signed)):
-        assert text_of(ToolOutcome.model_validate(await asyncio.wait_for(handle.result(), 20))) == "paid"
+        assert text_of(ToolOutcome.model_validate(await asyncio.wait_for(handle.result(), 60))) == "paid"
 
 
 async def test_a_tool_that_no_worker_has_never_started(queue):
@@ -219,7 +225,7 @@ async def test_a_call_sent_under_another_tools_name_never_starts(queue):
     began.clear()
     async with queue.worker(served(stays, beats)):
         handle = await queue.start("beats", tool_call("stays", {"seconds": 0}))
-        outcome = ToolOutcome.model_validate(await asyncio.wait_for(handle.result(), 20))
+        outcome = ToolOutcome.model_validate(await asyncio.wait_for(handle.result(), 60))
     assert (outcome.kind, began) == ("never_started", [])
 
 
@@ -232,17 +238,18 @@ async def test_an_idempotent_tool_that_keeps_losing_its_worker_asks_a_person_in_
 
 
 async def test_a_cancel_reaches_an_async_tool(queue):
-    """A cancelled call ends as cancelled, soon, and is not run again."""
+    """A cancelled call ends as cancelled, its tool is told, and it is not run again."""
     LOST.clear()
+    TOLD.clear()
     began.clear()
     async with queue.worker(served(stays)):
         handle = await queue.start("stays", tool_call("stays", {"seconds": 30}))
-        assert await asyncio.to_thread(LOST.wait, 10)
+        assert await asyncio.to_thread(LOST.wait, 60)
         await handle.cancel()
         with pytest.raises(WorkflowFailureError) as failed:
-            await asyncio.wait_for(handle.result(), 20)
+            await asyncio.wait_for(handle.result(), 60)
         assert isinstance(failed.value.cause, CancelledError)
-        await asyncio.sleep(timedelta(seconds=1.5).total_seconds())  # longer than the heartbeat timeout
+        assert await asyncio.to_thread(TOLD.wait, 60)
     assert began == ["stays"]
 
 

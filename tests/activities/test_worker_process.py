@@ -102,7 +102,7 @@ async def test_a_worker_ends_although_a_tool_ignores_its_cancellation(lab):
     lab.package("stays", agents=STUBBORN)
     worker = lab.worker("stays.agents", None, "--graceful-shutdown-s", "0")
     await lab.start(worker, "stubborn", "go")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while "begun" not in worker.said():
             await asyncio.sleep(0.05)
     process = worker.process
@@ -145,7 +145,7 @@ def test_agents_come_from_the_environment_too():
 async def test_a_versioned_worker_upgrades_sessions_and_pins_cycles(lab, client):
     """It says that its build is not current, and when it is; a turn then runs with the right behaviours."""
     worker = lab.worker("lab.agents", None, "--deployment-name", f"d-{os.getpid()}", "--build-id", "b1")
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while "set-current-version" not in worker.said():
             await asyncio.sleep(0.05)
         while True:  # the server learns of a build by its first poll
@@ -159,7 +159,7 @@ async def test_a_versioned_worker_upgrades_sessions_and_pins_cycles(lab, client)
             except RPCError:
                 await asyncio.sleep(0.1)
     session = await lab.start(worker, "free", f"effects={lab.effects_file} effect:a")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         assert (await session.result()).stop_reason == "end_turn"
         while "build b1 is now the current one of deployment d-" not in worker.said():
             await asyncio.sleep(0.05)

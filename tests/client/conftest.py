@@ -15,7 +15,7 @@ from countersign.agent_client.cli import app
 from countersign.client import AgentClient
 
 ROOT = Path(__file__).parents[2]
-READY_S = 30
+READY_S = 60
 
 
 @pytest.fixture(scope="session")

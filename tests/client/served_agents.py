@@ -32,10 +32,10 @@ def hold(until: str) -> str:
     """
     while not Path(until).exists():
         time.sleep(0.05)
-    return "held"
+    return f"held until {until}"
 
 
-@tool(queue="nobody-serves-this", queue_timeout=timedelta(seconds=6))
+@tool(queue="nobody-serves-this", queue_timeout=timedelta(seconds=20))
 def elsewhere() -> str:
     """Wait for a worker that never comes."""
     return "ran"

@@ -10,7 +10,7 @@ import shlex
 import subprocess
 import sys
 import termios
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 
 import pytest
 import typer
@@ -18,6 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.client.test_sessions import SOON
 
+from countersign.agent_client import first_cycle
 from countersign.agent_client.answers import denial_block
 from countersign.agent_client.cli.cards import question_card
 from countersign.agent_client.cli.options import duration
@@ -172,8 +173,9 @@ async def test_a_session_of_one_turn_takes_no_further_prompt(served, shell):
     await session.stop()
 
 
-async def test_a_mistyped_agent_fails_at_once(served, served_queue, shell):
+async def test_a_mistyped_agent_fails_at_once(served, served_queue, shell, monkeypatch):
     """Though nobody waits for the result; an open session says how to end it."""
+    monkeypatch.setattr(first_cycle, "PATIENCE", timedelta(seconds=60))  # a busy worker may take longer to say it
     error = (await shell("start", "askr", "hello", "--task-queue", served_queue, code=1)).stderr
     assert "no agent named 'askr'" in error
     stays = (await shell("start", "askr", "hello", "--open", "--task-queue", served_queue, code=1)).stderr

@@ -299,7 +299,7 @@ async def test_session_ids_are_completed_from_the_list(unserved):
     sessions = [await unserved.start("asker", "x", session_id=begin + end) for end in ("-a", "-b", "-$(c)")]
     config = unserved.temporal.service_client.config
     env = {"COMP_WORDS": f"countersign show {begin}", "COMP_CWORD": "2", "TEMPORAL_ADDRESS": config.target_host}
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while len(found := await asyncio.to_thread(completed, **env)) < 2:
             await asyncio.sleep(0.1)
     assert sorted(found) == [f"{begin}-a", f"{begin}-b"]

@@ -17,7 +17,7 @@ from countersign.agent_client.session import SessionHandle
 
 async def talk(client, wish, terminal):
     """Talk until the person leaves."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await Conversation(client, wish, terminal).run()
 
 
@@ -103,7 +103,7 @@ async def test_an_outage_between_two_queries_loses_no_message(served):
     wavering = Wavering(served.temporal, session.id)
     wavering.times = 1
     kinds = []
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         async for event in followed(served.temporal, wavering, None):
             kinds.append(event.kind)
             if event.kind == "status":
@@ -189,7 +189,7 @@ async def test_a_chat_that_fails_says_how_to_come_back(served, monkeypatch):
 
 async def until(condition, talking):
     """Poll for a condition while the conversation goes on."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not condition():
             assert not talking.done(), talking
             await asyncio.sleep(0.05)

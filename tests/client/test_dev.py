@@ -17,7 +17,7 @@ from countersign.client import AgentClient
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at processes in /proc")
 
-PATIENCE_S = 30
+PATIENCE_S = 60
 
 AGENTS = '''
 from countersign import Agent, ScriptedModel, durable, tool

@@ -56,7 +56,7 @@ async def test_a_session_without_a_worker_is_a_failure_with_the_command_that_hel
     """No poller, and a session on that queue that nobody answers for: exit code 1."""
     queue = f"nobody-{uuid.uuid4().hex[:8]}"
     await (await AgentClient.connect(temporal_server, task_queue=queue)).start("janitor", "clean up")
-    async with asyncio.timeout(20):  # the list of sessions follows after a moment
+    async with asyncio.timeout(60):  # the list of sessions follows after a moment
         while True:
             code, checks = await asyncio.to_thread(examined, "--task-queue", queue, "--address", temporal_server)
             if checks["sessions"]["found"].startswith("1 running"):
@@ -75,7 +75,7 @@ async def test_a_namespace_without_our_search_attributes_gets_a_warning(temporal
     request = RegisterNamespaceRequest(namespace=name)
     request.workflow_execution_retention_period.FromTimedelta(timedelta(days=3))
     await client.workflow_service.register_namespace(request)
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:  # known everywhere after a moment
             words = ("--address", temporal_server, "--namespace", name)
             _, checks = await asyncio.to_thread(examined, *words)

@@ -22,7 +22,7 @@ from countersign.client import AgentClient, ClientError
 
 async def listed(client, agent, ready, **choice):
     """The sessions of an agent, by id, once the list shows what is waited for: it lags about a second."""
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while True:
             found = {session.session_id: session async for session in client.sessions(agent, **choice)}
             if ready(found):
@@ -86,7 +86,7 @@ async def test_the_list_works_where_search_attributes_are_not_registered(tempora
 
 async def soon(request):
     """The outcome of a request that the server takes only after a moment."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             try:
                 return await request()
@@ -113,7 +113,7 @@ async def test_a_question_from_outside_cannot_steer_the_terminal(unserved, shell
     """Names and inputs in a memo were written by models."""
     card = {"id": "int-1", "name": "\x1b[2Jevil", "calls": [{"tool": "rm\x1b[1A", "input": '{"a":"\u202e"}'}]}
     name = await start_bare(unserved.temporal, unserved.task_queue, memo={MEMO_QUESTIONS: [card]})
-    async with asyncio.timeout(15):
+    async with asyncio.timeout(60):
         while name not in (shown := (await shell("interrupts")).stdout):
             await asyncio.sleep(0.1)
     assert "\x1b" not in shown

@@ -97,7 +97,7 @@ async def test_a_session_on_which_its_worker_fails_is_not_said_to_have_none(unse
     temporal, queue = unserved.temporal, unserved.task_queue
     async with Worker(temporal, task_queue=queue, workflows=[Broken], workflow_runner=UnsandboxedWorkflowRunner()):
         session = await unserved.start("asker", "hello", session_id=f"{queue}-a;b")
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while "fails on it" not in (said := await no_worker_says(session)):
                 await asyncio.sleep(0.1)
             while "fails on session" not in (await shell("doctor", "--task-queue", queue, code=1)).stdout:
@@ -182,7 +182,7 @@ async def test_a_mistyped_agent_with_a_queue_of_its_own_is_told_the_similar_one_
     known = [await unserved.start(name, "hello", task_queue=queue) for name in (agent, f"{agent}s")]
     async with serving(temporal, f"{unserved.task_queue}-{agent}"):
         await until_polled(temporal, f"{unserved.task_queue}-{agent}")
-        async with asyncio.timeout(30):  # a session is listed about a second after its start
+        async with asyncio.timeout(60):  # a session is listed about a second after its start
             while not await similar_agents(temporal, queue, agent[1:]):
                 await asyncio.sleep(0.1)
         got = await shell("start", agent[1:], "hello", "--task-queue", queue)
@@ -200,7 +200,7 @@ async def test_a_start_on_the_queue_that_workers_have_left_names_the_agents_own(
     async with serving(temporal, f"{queue}-asker"):
         await until_polled(temporal, f"{queue}-asker")
         assert not await nobody_polls(temporal, queue)
-        async with asyncio.timeout(30):  # who polled less than two seconds ago may be there still
+        async with asyncio.timeout(60):  # who polled less than two seconds ago may be there still
             while "took it" not in (got := await shell("start", "asker", "hello", "--task-queue", queue)).stderr:
                 await unserved.session(got.stdout.strip()).terminate("test")
     assert f"start it with --task-queue '{queue}-{{agent}}'" in got.stderr
@@ -212,7 +212,7 @@ async def test_doctor_looks_at_the_queue_of_each_agent_that_has_sessions(unserve
     agent = f"agent-{uuid.uuid4().hex[:8]}"
     session = await unserved.start(agent, "hello", task_queue="fleet-{agent}")
     words = ("doctor", "--task-queue", "fleet-{agent}", "--agents", "tests.client.served_agents")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while f"'fleet-{agent}'" not in (told := (await shell(*words, code=1)).stdout):
             await asyncio.sleep(0.1)
     assert "'fleet-asker'" in told
@@ -226,7 +226,7 @@ def serving(temporal, queue):
 
 async def until_polled(temporal, queue):
     """Wait until the server knows who polls a queue."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while await nobody_polls(temporal, queue):
             await asyncio.sleep(0.05)
 

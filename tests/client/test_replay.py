@@ -124,7 +124,7 @@ async def test_open_sessions_of_a_queue_and_their_cycles_are_fetched(lab):
     worker = lab.worker("shop.agents")
     waiting = await lab.start(worker, "shop", f"{lab.effects_file} 0")
     await waiting.wait_for_questions()
-    running = await lab.start(worker, "quick", f"{lab.effects_file} 60")
+    running = await lab.start(worker, "quick", f"{lab.effects_file} 300")
     async with asyncio.timeout(60):
         while lab.effects() != ["began"]:
             await asyncio.sleep(0.05)

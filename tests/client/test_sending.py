@@ -20,8 +20,8 @@ from countersign.agent_client.sending import Update, deliver
 from countersign.agent_client.session import SessionHandle
 from countersign.agent_core.errors import AnswerRefused
 
-PATIENT = timedelta(seconds=5)
-IMPATIENT = timedelta(milliseconds=30)
+PATIENT = timedelta(seconds=60)
+IMPATIENT = timedelta(milliseconds=300)
 ANSWER = Update("s", "answer", [1], "answer-1")
 
 
@@ -114,7 +114,7 @@ async def test_denied_access_is_not_tried_again():
 async def test_patience_ends_and_says_that_the_outcome_is_unknown(outcome):
     """Neither "taken" nor "refused" is claimed."""
     with pytest.raises(NoReplyError, match="may or may not have been taken"):
-        await send(FakeTemporal(outcome), patience=IMPATIENT)
+        await send(FakeTemporal(*[outcome] * 5), patience=IMPATIENT)
 
 
 @pytest.mark.parametrize(("name", "advice"), [("answer", "send the same again"), ("invoke", "unless .* id, id-1")])

@@ -139,14 +139,19 @@ async def test_invoke_is_like_calling_the_agent(served):
     assert (await session.result()).turn == 2
 
 
-async def test_invokes_and_questions_go_on_across_continue_as_new(served, served_queue):
+async def test_invokes_and_questions_go_on_across_continue_as_new(served, served_queue, tmp_path):
     """A session that starts a new run after every few events is one session to its callers."""
     argument = {"protocol": 1, "agent": "asker", "prompt": "hello", "lifetime": "open", "continue_after_events": 1}
     session_id = f"asker-{uuid.uuid4().hex[:8]}"
     started = await served.temporal.start_workflow("AgentSession", argument, id=session_id, task_queue=served_queue)
     session = served.session(session_id)
-    said = await asyncio.gather(*(session.invoke(f"hello {number}") for number in range(4)))
-    assert [message_text(result.message) for result in said] == [f"you said: hello {number}" for number in range(4)]
+    gates, invoking = [tmp_path / f"go-{number}" for number in range(4)], []
+    for number, gate in enumerate(gates):
+        invoking.append(asyncio.create_task(session.invoke(f"hold {gate}")))
+        await until_turn(session, 2, number)
+    for gate, waiting in zip(gates, invoking, strict=True):  # a turn lasts until the one before it has been told
+        gate.touch()
+        assert message_text((await waiting).message) == f"held until {gate}"
     asked = await session.invoke("delete a")
     assert (await session.approve(asked.interrupts[0].id)).open == []
     assert await session.wait_for_questions(SOON) == []
@@ -154,6 +159,13 @@ async def test_invokes_and_questions_go_on_across_continue_as_new(served, served
     assert (await served.temporal.get_workflow_handle(session_id).describe()).run_id != started.first_execution_run_id
     await session.close()
     assert (await session.result()).turn == 6
+
+
+async def until_turn(session, turn, queued):
+    """Wait until a turn runs, and so many prompts behind it."""
+    async with asyncio.timeout(60):
+        while (status := await session.status())["turn"] != turn or status["queued_prompts"] != queued:
+            await asyncio.sleep(0.05)
 
 
 async def test_a_failed_turn_raises_with_type_and_text(served):
@@ -206,7 +218,7 @@ async def test_what_waits_is_listed_with_its_questions_and_without_what_is_answe
     (question,) = await session.wait_for_questions(SOON)
 
     async def listed(expected):
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while True:
                 found = [item async for item in served.waiting("asker") if item.session_id == session.id]
                 if bool(found) is expected:

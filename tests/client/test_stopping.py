@@ -41,7 +41,7 @@ async def test_a_stop_waits_for_the_tools_that_run(served, tmp_path):
     await until_stop_is_noted(session)
     assert not stopping.done()
     (tmp_path / "go").touch()
-    report = await asyncio.wait_for(stopping, 30)
+    report = await asyncio.wait_for(stopping, 60)
     assert (report.outcome, report.stop_reason, report.ran_on) == ("stopped", "cancelled", ["hold"])
     assert report.ended == "completed"
 
@@ -50,7 +50,7 @@ async def test_a_call_that_waits_for_its_queue_is_told_at_once_and_is_not_said_t
     """By watch, show and stop, with the queue and until when; after the stop it has never started."""
     session = await served.start("asker", "elsewhere")
     watching = asyncio.ensure_future(first_that_waits(session))
-    call = (await asyncio.wait_for(watching, 30)).detail
+    call = (await asyncio.wait_for(watching, 60)).detail
     assert call["tool"] == "elsewhere" and call["until"] > call["since"]
     waits = f"elsewhere waits on queue '{call['task_queue']}' for a worker, until "
     assert waits in (await shell("show", session.id)).stdout
@@ -96,7 +96,7 @@ async def until_tool_runs(client, session):
     """Wait until the first cycle's tool has begun."""
     cycle = client.temporal.get_workflow_handle(f"{session.id}/cycle-1")
     await trouble_at_start(client.temporal, session, client.task_queue)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not await _holds(cycle):
             await asyncio.sleep(0.05)
 
@@ -117,7 +117,7 @@ async def test_while_a_tool_runs_a_stop_says_what_it_waits_for(served, temporal_
     stopping = await asyncio.create_subprocess_exec(
         *command, "--address", temporal_server, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         told = (await stopping.stderr.readline()).decode()
         (tmp_path / "go").touch()
         out, more = await stopping.communicate()
@@ -182,7 +182,7 @@ async def test_show_names_the_tool_that_runs_and_since_when(served, shell, tmp_p
 
 async def until_stop_is_noted(session):
     """Wait until the stop stands in the audit trail."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while all(entry.event != "stop" for entry in await session.audit()):
             await asyncio.sleep(0.05)
 

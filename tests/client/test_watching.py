@@ -27,7 +27,7 @@ SHOW_CURSOR = "\x1b[?25h"
 async def kinds_until_the_end(session, on_question=None):
     """The kinds of a session's events, in order."""
     seen = []
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         async for event in session.follow():
             seen.append(event)
             if event.kind == "question" and on_question is not None:
@@ -76,7 +76,7 @@ async def test_what_is_said_is_told_however_much_of_the_conversation_is_cut(serv
     """Messages keep their numbers, and so do the pages of the transcript."""
     session = await served.start("forgetter", "one", lifetime="open")
     seen = []
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         async for event in session.follow():
             if event.kind == "message":
                 seen.append((event.detail["index"], event.detail["content"][0]["text"]))
@@ -160,7 +160,7 @@ async def test_a_worker_is_not_asked_of_a_session_that_waits(served):
     session = await served.start("asker", "delete a")
     (question,) = await session.wait_for_questions(SOON)
     counted = Counted(served)
-    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
         following = tasks.create_task(kinds_until_the_end(counted.session(session.id)))
         await counted.quiet.wait()
         await session.deny(question.id)
@@ -172,7 +172,7 @@ async def test_a_worker_is_not_asked_by_those_who_wait_until_something_happens(s
     session = await served.start("asker", f"hold {tmp_path / 'go'}")
     await until_tool_runs(served, session)
     counted = Counted(served)
-    async with asyncio.timeout(30), asyncio.TaskGroup() as tasks:
+    async with asyncio.timeout(60), asyncio.TaskGroup() as tasks:
         waiting = tasks.create_task(counted.session(session.id).wait_for_questions())
         await counted.quiet.wait()
         (tmp_path / "go").touch()
@@ -201,7 +201,7 @@ async def test_the_command_follows_to_the_question_and_to_the_end(served, shell,
     assert f"countersign approve {session.id} {question.id} --digest {question.digest[:16]}" in asked
     words = ["watch", session.id, "--tail", "0", "--address", temporal_server]
     watching = await asyncio.create_subprocess_exec(*COMMAND, *words, stdout=asyncio.subprocess.PIPE)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await watching.stdout.readuntil(b"* waiting")  # what is so now, is told; then what comes
         await session.answer((question.id, "n: keep it"), responder="ann")
         told = (await watching.communicate())[0].decode()
@@ -215,7 +215,7 @@ async def test_the_command_names_the_tool_that_runs_when_it_begins(served, tempo
     await until_tool_runs(served, session)
     words = ["watch", session.id, "--address", temporal_server]
     watching = await asyncio.create_subprocess_exec(*COMMAND, *words, stdout=asyncio.subprocess.PIPE)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await watching.stdout.readuntil(b"* hold runs since ")
         (tmp_path / "go").touch()
         assert await watching.wait() == 0
@@ -299,7 +299,7 @@ async def test_all_sessions_are_watched_line_by_line_until_ctrl_c(served, tempor
     session = await served.start("asker", "delete a", session_id=f"watched-{uuid.uuid4().hex[:8]}")
     words = ["watch", "--json", "--agent", "asker", "--address", temporal_server]
     watching = await asyncio.create_subprocess_exec(*COMMAND, *words, stdout=asyncio.subprocess.PIPE)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         await until_status(watching.stdout, session.id, "waiting")
         (question,) = await session.wait_for_questions(SOON)
         await session.deny(question.id)
@@ -318,7 +318,7 @@ async def test_on_a_terminal_all_sessions_are_a_live_table(unserved, temporal_se
     env = {**os.environ, "TERM": "xterm"}
     watching = await asyncio.create_subprocess_exec(*COMMAND, *words, stdout=theirs, env=env)
     os.close(theirs)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         shown = await asyncio.to_thread(read_until, ours, session.id)
         watching.send_signal(signal.SIGINT)
         shown += await asyncio.to_thread(read_until, ours, SHOW_CURSOR)
@@ -363,7 +363,7 @@ async def test_of_many_sessions_the_newest_are_watched_and_it_says_so(unserved):
     agent = f"agent-{uuid.uuid4().hex[:8]}"
     first, second = [await unserved.start(agent, "x") for _ in range(2)]
     told = {}
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         async for view in watched(unserved.temporal, agent, timedelta(seconds=0.1), most=1):
             assert len(view.sessions) <= 1
             told.update({session.session_id: session.status for session in view.changes})

@@ -60,7 +60,6 @@ def approvals(played: Played, gate: str, use_id: str, run: Any) -> int:
 
 @settings(
     max_examples=100,
-    deadline=None,
     derandomize=True,
     phases=[Phase.explicit, Phase.generate],  # a found plan is as readable as a shrunk one, and found much sooner
     suppress_health_check=list(HealthCheck),

@@ -390,7 +390,7 @@ turns = st.lists(st.lists(uses, max_size=3), min_size=1, max_size=4)
 actions = st.sampled_from(["y", "n", "y one", None, "prompt", "stop", "expire", "crash", "close"])
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(turns, st.lists(actions, max_size=8), st.booleans())
 def test_the_history_is_valid_whenever_nothing_is_pending(script, happenings, same_ids):
     """Whatever calls, answers, stops, expiries and crashes come in whatever order."""

@@ -28,7 +28,7 @@ ROOT = Path(__file__).parents[2]
 PROGRAMS = ROOT / "docs" / "other-languages"
 PAGE = ROOT / "docs" / "answering.md"
 MARKS = {"answer.sh": "sh", "answer.ts": "ts", "answer.go": "go", "answer.py": "python no-run", "bot.py": "python"}
-READY_S, RUN_S, INSTALL_S = 30, 120, 60
+READY_S, RUN_S, INSTALL_S = 60, 120, 60
 EXACT = "application/json+no-payload-shorthand"
 NO_NETWORK = re.compile(
     r"\b(ENOTFOUND|EAI_AGAIN|ECONN(REFUSED|RESET|ABORTED)|E?TIMEDOUT|E(NET|HOST)UNREACH|ERR_SOCKET_TIMEOUT|E(403|407|429|5\d\d))\b"

@@ -1,9 +1,7 @@
 """What a factory builds its agent with, messages and state, is what a session on a worker begins with."""
 
-import asyncio
-
 from tests.durable.test_tool_crashes import until_effects
-from tests.durable.test_waiting import history, questions
+from tests.durable.test_waiting import history, questions, until_status
 
 from countersign.agent_core.messages import history_faults
 
@@ -18,13 +16,14 @@ EARLIER = [{"role": "user", "content": [{"text": "earlier"}]}, {"role": "assista
 
 
 @tool(context=True)
-def spend(tool_context: ToolContext, log: str, seconds: float) -> str:
-    """Spend one of the budget."""
+def spend(tool_context: ToolContext, log: str) -> str:
+    """Spend one of the budget, once the test lets go."""
     state = tool_context.agent.state
     left = state.get("budget") - 1
     with Path(log).open("a") as file:
         file.write(f"left-{left}\\n")
-    time.sleep(seconds)
+    while not Path(log + ".go").exists():
+        time.sleep(0.02)
     state.set("budget", left)
     return f"{left} left"
 
@@ -32,8 +31,7 @@ def spend(tool_context: ToolContext, log: str, seconds: float) -> str:
 def script(scene):
     if len(scene.turn) > 1:
         return f"{len(scene.messages)} messages"
-    log, seconds = scene.prompt.split()
-    return calls(("spend", {"log": log, "seconds": float(seconds)}))
+    return calls(("spend", {"log": scene.prompt}))
 
 
 @durable("spender")
@@ -45,11 +43,10 @@ def spender() -> Agent:
 async def test_a_session_begins_with_its_factorys_messages_and_state(lab):
     """Once: later turns, cycles that share a workflow and runs go on from what the turn before has left."""
     lab.package("spender", agents=AGENTS)
-    prompt, options = f"{lab.effects_file} 0", {"lifetime": "open", "continue_after_events": 8}
+    lab.let_go()
+    prompt, options = str(lab.effects_file), {"lifetime": "open", "continue_after_events": 8}
     session = await lab.start(lab.worker("spender.agents"), "spender", prompt, **options)
-    async with asyncio.timeout(30):
-        while (await session.status())["status"] != "idle":
-            await asyncio.sleep(0.05)
+    await until_status(session, "idle")
     result = await session.invoke(prompt)
     assert result.state == {"budget": 3, "unit": "EUR"}
     assert result.message["content"][0]["text"] == "9 messages"
@@ -63,11 +60,12 @@ async def test_a_session_begins_with_its_factorys_messages_and_state(lab):
 async def test_a_first_cycle_that_is_terminated_does_not_lose_them(lab, client):
     """The next one has them, behind them what was finished."""
     lab.package("spender", agents=AGENTS)
-    prompt = f"{lab.effects_file} 3"
+    prompt = str(lab.effects_file)
     session = await lab.start(lab.worker("spender.agents"), "spender", prompt)
     await until_effects(lab, "left-4")
     await client.get_workflow_handle(f"{session.id}/cycle-1").terminate()
     [question] = await questions(session, 1)
+    lab.let_go()
     await session.answer((question.id, "retry"))
     result = await session.result()
     assert result.state == {"budget": 4, "unit": "EUR"}

@@ -39,7 +39,7 @@ async def test_a_query_that_looks_ahead_does_not_spoil_the_history(lab, client):
     replay the update comes first. A session that was written like this could never be taken over again.
     """
     worker = lab.worker()
-    prompt = f"effects={lab.effects_file} slow:a:60"
+    prompt = f"effects={lab.effects_file} held:a"
 
     async def running() -> SessionHandle:
         session = await lab.start(worker, "free", prompt, lifetime="open")

@@ -111,7 +111,7 @@ async def test_histories_with_reductions_replay(lab, trace):
     cycles = {line.cycle for line in await session.audit() if line.event == "conversation_reduced"}
     assert cycles
     for workflow in [session.id, *(f"{session.id}/cycle-{number}" for number in cycles)]:
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await replayer.replay_workflow(await lab.history_of(workflow))
     assert trace.read_text() == written
 

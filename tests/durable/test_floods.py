@@ -12,10 +12,10 @@ from temporalio.client import (
 )
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.service import RPCError, RPCStatusCode
-from tests.crash.histories import failed_tasks, runs_of
+from tests.crash.histories import events_of, failed_tasks, runs_of
 from tests.durable.test_intake import plain, signal
 from tests.durable.test_tool_crashes import until_effects
-from tests.durable.test_waiting import history, questions
+from tests.durable.test_waiting import history, questions, until_status
 
 from countersign.agent_client.errors import SessionEndedError
 from countersign.agent_client.translation import UPDATE_LOST
@@ -32,17 +32,20 @@ def code_of(error: WorkflowUpdateFailedError) -> str:
     return str(getattr(error.cause, "type", error.cause))
 
 
-async def until_status(session, *wanted: str) -> None:
-    """Wait until a session says that it is one of these."""
+async def until_queued(session, count: int) -> None:
+    """Wait until so many prompts of a session wait for their turn."""
     async with asyncio.timeout(60):
-        while (await session.status())["status"] not in wanted:
+        while (await session.status())["queued_prompts"] != count:
             await asyncio.sleep(0.05)
 
 
-async def until_continued(client, session_id: str) -> None:
-    """Wait until a session has been continued as new."""
-    async with asyncio.timeout(30):
-        while len(await runs_of(client, session_id)) < 2:
+async def until_continued(client, session_id: str, update_id: str) -> None:
+    """Wait until a session has been continued as new since it took an update."""
+    async with asyncio.timeout(60):
+        while any(
+            event.workflow_execution_update_accepted_event_attributes.protocol_instance_id == update_id
+            for event in await events_of(client, session_id)
+        ):
             await asyncio.sleep(0.05)
 
 
@@ -123,7 +126,7 @@ async def test_an_update_sent_again_in_a_later_run_gets_its_first_outcome(lab, c
         return await handle.execute_update("answer", [block(first.id, response)], id="the-one")
 
     before = await send("y")
-    await until_continued(client, session.id)
+    await until_continued(client, session.id, "the-one")
     await questions(session, 1)
     with pytest.raises(WorkflowUpdateFailedError) as refused:
         await send("n")  # first: what a run has taken under an id, the server itself gives out again
@@ -148,14 +151,16 @@ async def test_an_invoke_that_waits_is_moved_to_the_next_run(lab, client):
 async def test_a_prompt_that_a_stop_takes_away_is_cancelled(lab, client):
     """Its invoke does not return the result of the turn before it; more prompts than are kept are refused."""
     worker = lab.worker()
-    session = await lab.start(worker, "free", f"effects={lab.effects_file} slow:a:3", lifetime="open")
+    session = await lab.start(worker, "free", f"effects={lab.effects_file} held:a", lifetime="open")
     await until_effects(lab, "a-began")
     queued = asyncio.create_task(session.invoke("later"))
+    await until_queued(session, 1)  # the first of those that wait
     for number in range(25):
         await session.prompt(f"prompt {number}")
     with pytest.raises(AnswerRefused, match="20 prompts wait"):
         await session.invoke("one more")
     await session.stop()
+    lab.let_go()
     result = await queued
     assert (result.stop_reason, result.message) == ("cancelled", None)
     refused = [line.detail["code"] for line in await session.audit() if line.event == "refused"]
@@ -174,8 +179,8 @@ async def test_an_answer_sent_again_is_told_what_is_open_now(lab, client):
     assert once["open"] == [second.id]
     await session.answer((second.id, "y"))
     await until_status(session, "idle")
-    await session.invoke("more")  # in the same run the server itself would give the same answer
-    assert len(await runs_of(client, session.id)) > 1
+    await session.invoke("more")
+    await until_continued(client, session.id, "mine")  # in the same run the server itself would give the same answer
     again = await handle.execute_update("answer", [block(first.id, "y")], id="mine")
     assert again == {**once, "open": []}
     await session.close()
@@ -213,8 +218,8 @@ async def test_what_waits_when_a_session_ends_is_told(lab, client):
             return error.status.name
 
     waiting = [asyncio.create_task(outcome(name, argument)) for name, argument, _ in sent]
-    worker.start()
-    async with asyncio.timeout(40):
+    await asyncio.to_thread(worker.start)  # they are sent meanwhile
+    async with asyncio.timeout(60):
         outcomes = await asyncio.gather(*waiting)
     for (_, _, refusals), found in zip(sent, outcomes, strict=True):
         assert isinstance(found, dict) or found in refusals | ENDED, outcomes

@@ -2,8 +2,8 @@
 
 from temporalio.client import WorkflowHandle
 from tests.crash.histories import children_of, failed_tasks, runs_of
-from tests.durable.test_floods import until_status
 from tests.durable.test_intake import plain, signal
+from tests.durable.test_waiting import until_status
 
 TALKATIVE = '''
 from countersign import Agent, ScriptedModel, durable, tool

@@ -158,7 +158,7 @@ async def test_an_inline_ask_is_a_step_and_asks_again_only_if_its_worker_was_los
     """The worker dies while somebody thinks: the next one asks, and the call runs once."""
     worker = lab.worker("gated.agents")
     session = await lab.start(worker, "inline", "go")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while "asked" not in traces():
             await asyncio.sleep(0.02)
     worker.restart()

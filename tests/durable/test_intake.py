@@ -10,7 +10,7 @@ from temporalio.api.workflowservice.v1 import SignalWorkflowExecutionRequest
 from temporalio.client import WithStartWorkflowOperation, WorkflowFailureError, WorkflowUpdateFailedError
 from temporalio.common import WorkflowIDConflictPolicy
 from temporalio.exceptions import ApplicationError, WorkflowAlreadyStartedError
-from tests.durable.test_waiting import questions
+from tests.durable.test_waiting import questions, until_status
 
 from countersign.agent_core.errors import AnswerRefused
 
@@ -122,8 +122,7 @@ async def test_answers_are_refused_by_code(lab):
     assert (await session.answer((first.id, "y"))).accepted[0].status == "already_recorded"
     assert await code((first.id, "n")) in ("already_answered", "withdrawn")
     await session.answer((second.id, "n"))
-    while (await session.status())["status"] != "idle":
-        await asyncio.sleep(0.05)
+    await until_status(session, "idle")
     assert await code((first.id, "y")) == "not_interrupted"
     assert lab.effects() == ["a"]
     await session.close()
@@ -231,6 +230,10 @@ async def test_a_missing_search_attribute_wedges_nothing(lab, tmp_path):
         worker = lab.worker("unregistered.agents")
         session = await lab.start(worker, "per-call", f"effects={lab.effects_file} effect:a")
         [question] = await questions(session, 1)
-        assert [item.session_id async for item in (await lab.client(worker)).waiting()] == [session.id]
+        agents = await lab.client(worker)
+        async with asyncio.timeout(60):  # the list of sessions follows after a moment
+            while not (listed := [item.session_id async for item in agents.waiting()]):
+                await asyncio.sleep(0.1)
+        assert listed == [session.id]
         await session.answer((question.id, "y"))
         assert (await session.result()).stop_reason == "end_turn"

@@ -9,6 +9,7 @@ from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client
 from temporalio.worker import Worker
 from tests.durable.test_cold_updates import until_event
+from tests.durable.test_tool_crashes import until_effects
 from tests.durable.test_waiting import questions
 
 from countersign.agent_core.wire import (
@@ -26,24 +27,19 @@ from countersign.client import AgentClient
 from countersign.workflows.intake import IntakeGuard
 from countersign.workflows.session import AgentSession
 
-BUSY_S = 14
-"""Longer than a run that ends waits for what it asks about search attributes."""
-
 
 async def test_a_session_of_a_busy_worker_is_found_by_its_attributes(lab, client):
     """It asks which attributes exist until a worker has time for it, and one that is closed meanwhile ends without."""
     worker = lab.worker("lab.agents", None, "--max-concurrent-activities", "1")
-    busy = await lab.start(worker, "free", f"effects={lab.effects_file} slow:a:{BUSY_S}")
-    async with asyncio.timeout(30):
-        while "a-began" not in lab.effects():
-            await asyncio.sleep(0.05)
+    busy = await lab.start(worker, "free", f"effects={lab.effects_file} held:a")
+    await until_effects(lab, "a-began")
     waiting = await lab.start(worker, "per-call", f"effects={lab.effects_file} effect:b")
     closed = await lab.start(worker, "free", None, lifetime="open")
     await closed.close()
     await closed.result()
-    assert "a-ended" not in lab.effects()
+    lab.let_go()
     await questions(waiting, 1)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while True:
             described = await client.get_workflow_handle(waiting.id).describe()
             if described.raw_description.workflow_execution_info.search_attributes.indexed_fields.get(SEARCH_PENDING):
@@ -101,7 +97,7 @@ async def test_questions_that_were_answered_meanwhile_leave_the_memo(client):
         handle = client.get_workflow_handle(session.id)
         assert len((await (await handle.describe()).memo())[MEMO_QUESTIONS]) == 2
         await session.answer((first.id, "y"))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while (await session.status())["status"] != "running":
                 await asyncio.sleep(0.02)
         await session.answer((second.id, "y"))
@@ -157,10 +153,11 @@ class Learner:
             interceptors=[IntakeGuard()],
         )
 
-    async def start(self, prompt: str) -> None:
-        """Start the session, which continues as new after each turn."""
+    async def start(self, prompt: str) -> str | None:
+        """Start the session, which continues as new after each turn; its first run."""
         start = {"agent": "any", "prompt": prompt, "lifetime": "open", "continue_after_events": 1}
-        await self._client.start_workflow(SESSION_WORKFLOW, start, id=self.id, task_queue=self.id)
+        begun = await self._client.start_workflow(SESSION_WORKFLOW, start, id=self.id, task_queue=self.id)
+        return begun.first_execution_run_id
 
     async def turns(self, number: int) -> dict[str, Any]:
         """Wait until so many turns are over; the session's status."""
@@ -197,9 +194,11 @@ async def test_a_run_that_gives_up_learning_ends_with_its_last_command(client):
     """What it shows for the last time comes before; the server refuses a task with anything behind, again and again."""
     it = Learner(client, runs=1)
     async with it.worker():
-        await it.start("go")
+        first = await it.start("go")
         await it.turns(1)
-        second = (await it.handle.describe()).run_id
+        async with asyncio.timeout(60):
+            while (second := (await it.handle.describe()).run_id) == first:
+                await asyncio.sleep(0.05)
         await it.session.prompt("go on")
         async with asyncio.timeout(60):
             while (await it.handle.describe()).run_id == second:

@@ -126,7 +126,7 @@ async def test_a_session_of_many_times_the_limit_ends_although_its_worker_is_kil
 
 async def listed(temporal, session_id):
     """The workflows of a session that has ended, once the server's list says so."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while True:
             found = [run async for run in temporal.list_workflows(f"WorkflowId STARTS_WITH '{session_id}'")]
             if found and all(run.status != WorkflowExecutionStatus.RUNNING for run in found):

@@ -37,7 +37,7 @@ def fetched(url: str) -> tuple[int, str]:
         return 0, ""
 
 
-async def until(url: str, status: int, words: str = "", within_s: float = 30) -> str:
+async def until(url: str, status: int, words: str = "", within_s: float = 60) -> str:
     """Wait for an answer."""
     async with asyncio.timeout(within_s):
         while (got := await asyncio.to_thread(fetched, url))[0] != status or words not in got[1]:
@@ -72,7 +72,7 @@ async def test_a_scrape_finds_what_people_decided(lab):
     effects, age = f"effects={lab.effects_file}", ("countersign_oldest_question_age_seconds", "")
     session = await lab.start(worker, "per-call", f"{effects} effect:a effect:b", continue_after_events=15)
     first, second = await questions(session, 2)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while (shown := ours(await until(url, 200))).get(("countersign_questions_open", "")) != 2 or not shown[age]:
             await asyncio.sleep(0.1)
     assert shown["countersign_sessions_waiting", ""] == 1
@@ -118,7 +118,7 @@ async def test_a_call_that_may_have_run_is_seen_until_somebody_says_what_became_
     url = f"http://{flags[0].partition('=')[2]}/metrics"
     counter, gauge = ("countersign_unknown_outcomes_total", ""), ("countersign_unknown_outcomes_open", "")
     worker = lab.worker("lab.agents", None, *flags)
-    session = await lab.start(worker, "free", f"effects={lab.effects_file} slow:a:2")
+    session = await lab.start(worker, "free", f"effects={lab.effects_file} held:a")
     await until_effects(lab, "a-began")
     assert ours(await until(url, 200, gauge[0]), "free").items() >= {counter: 0, gauge: 0}.items()
     worker.restart()
@@ -133,7 +133,7 @@ async def test_a_call_that_may_have_run_is_seen_until_somebody_says_what_became_
 
 async def until_sample(url: str, key: tuple[str, str], value: float) -> None:
     """Wait until a sample of the agent `free` has a value."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while ours(await until(url, 200), "free").get(key) != value:
             await asyncio.sleep(0.1)
 
@@ -141,14 +141,15 @@ async def until_sample(url: str, key: tuple[str, str], value: float) -> None:
 async def test_a_worker_that_is_told_to_stop_is_not_ready_and_lives(lab):
     """/readyz says 200 once the server has seen it poll, and 503 while a running tool finishes."""
     url = f"http://127.0.0.1:{(port := free_port())}"
-    worker = lab.worker("lab.agents", None, "--health-port", str(port), "--graceful-shutdown-s", "30")
+    worker = lab.worker("lab.agents", None, "--health-port", str(port), "--graceful-shutdown-s", "60")
     assert "ok" in await until(f"{url}/readyz", 200)
-    session = await lab.start(worker, "free", f"effects={lab.effects_file} slow:a:4")
+    session = await lab.start(worker, "free", f"effects={lab.effects_file} held:a")
     await until_effects(lab, "a-began")
     worker.process.send_signal(signal.SIGTERM)
     await until(f"{url}/readyz", 503, "stopping")
     assert fetched(f"{url}/livez")[0] == 200
     assert fetched(f"{url}/elsewhere")[0] == 404
+    lab.let_go()
     await asyncio.to_thread(worker.process.wait, 60)
     assert "a-ended" in lab.effects()
     await session.terminate("test")
@@ -192,7 +193,7 @@ async def test_a_worker_without_a_server_is_not_ready(monkeypatch):
         client = await Client.connect(server.address)
         async with Worker(client, task_queue="health", workflows=[PassesOn]) as worker:
             health.serving(client, [worker])
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 while await health.not_ready() is not None:
                     await asyncio.sleep(0.05)
             await server.stop()
@@ -242,7 +243,7 @@ async def test_a_session_leaves_a_trace_at_the_collector(lab, monkeypatch):
             prompt = f"effects={lab.effects_file} effect:a"
             session = await AgentClient(temporal, task_queue=worker.queue).start("free", prompt)
         await session.result()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not {"RunWorkflow:AgentSession", "RunWorkflow:AgentCycle", "RunActivity:effect"} <= set(spans):
                 await asyncio.sleep(0.05)
     assert int.from_bytes(spans["RunActivity:effect"]) == request.get_span_context().trace_id
@@ -265,6 +266,6 @@ async def test_metrics_reach_a_collector(lab):
         [question] = await questions(session, 1)
         await session.deny(question.id)
         await session.result()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not sent.get("countersign_answers_total") or "temporal_workflow_completed" not in sent:
                 await asyncio.sleep(0.05)

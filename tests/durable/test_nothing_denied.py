@@ -1,10 +1,9 @@
 """That a call has run is never denied: not by results that are too large, not by a history that is gone."""
 
-import asyncio
-
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.workflowservice.v1 import DeleteWorkflowExecutionRequest
-from tests.durable.test_waiting import history, questions
+from tests.durable.test_tool_crashes import until_effects
+from tests.durable.test_waiting import history, questions, until_status
 
 from countersign.agent_core.messages import history_faults
 
@@ -66,7 +65,7 @@ def greedy() -> Agent:
 
 @durable("payer")
 def payer() -> Agent:
-    return Agent(model=ScriptedModel([calls(("pay", {"to": "Ada", "seconds": 30})), "done"]), tools=[pay], hooks=[gate])
+    return Agent(model=ScriptedModel([calls(("pay", {"to": "Ada", "seconds": 90})), "done"]), tools=[pay], hooks=[gate])
 '''
 
 
@@ -111,14 +110,12 @@ async def test_a_call_of_a_cycle_whose_history_is_deleted_is_not_run_again(lab, 
     session = await lab.start(worker, "payer", "go", lifetime="open")
     [question] = await questions(session, 1)
     await session.answer((question.id, "y"))
-    while not lab.effects():
-        await asyncio.sleep(0.05)
+    await until_effects(lab, "pay-Ada")
     cycle = WorkflowExecution(workflow_id=f"{session.id}/cycle-2")
     await client.workflow_service.delete_workflow_execution(
         DeleteWorkflowExecutionRequest(namespace="default", workflow_execution=cycle)
     )
-    while (await session.status())["status"] != "idle":
-        await asyncio.sleep(0.1)
+    await until_status(session, "idle")
     assert lab.effects() == ["pay-Ada"]
     assert await session.interrupts() == []
     [text] = results(await history(session))

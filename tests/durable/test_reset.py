@@ -68,7 +68,7 @@ async def test_a_cycle_that_is_reset_runs_no_call_again(lab, client):
     for child in children[1:]:
         await reset(client, child, 0)
         try:
-            async with asyncio.timeout(20):
+            async with asyncio.timeout(60):
                 await client.get_workflow_handle(child).result()
         except TimeoutError:
             seen = [EventType.Name(event.event_type) for event in (await lab.history_of(child)).events]

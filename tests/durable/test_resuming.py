@@ -2,6 +2,7 @@
 
 import asyncio
 
+from tests.durable.test_floods import until_queued
 from tests.durable.test_tool_crashes import until_effects
 from tests.durable.test_waiting import questions
 
@@ -39,9 +40,12 @@ async def test_a_hook_that_goes_on_stays_in_the_turn(lab):
 async def test_an_invoke_behind_a_turn_that_asks_says_what_is_asked(lab, client):
     """Nothing of it is cancelled: its prompt runs once the questions are answered, and its turn can be waited for."""
     log = lab.effects_file
-    session = await lab.start(lab.worker(), "free", f"effects={log} slow:a:2 asks_twice:b", lifetime="open")
+    session = await lab.start(lab.worker(), "free", f"effects={log} held:a asks_twice:b", lifetime="open")
     await until_effects(lab, "a-began")
-    behind = await session.invoke(f"effects={log} effect:c")
+    invoking = asyncio.create_task(session.invoke(f"effects={log} effect:c"))
+    await until_queued(session, 1)
+    lab.let_go()
+    behind = await invoking
     assert (behind.stop_reason, behind.turn, len(behind.interrupts)) == ("interrupt", 2, 1)
     await session.answer((behind.interrupts[0].id, "one"))
     [second] = await questions(session, 1)

@@ -9,7 +9,8 @@ from datetime import timedelta
 import pytest
 from temporalio.client import Client, WorkflowExecutionStatus
 from tests.crash.histories import children_of, failed_tasks
-from tests.durable.test_waiting import history, questions
+from tests.durable.test_waiting import history, questions, until_status
+from tests.durable.test_waves import until_told_to_stop
 from tests.support.resetting import reset
 
 from countersign.agent_core.messages import history_faults
@@ -105,7 +106,12 @@ STATES = {
 }
 """Sessions by state, with the prompt that brings them there. "moved" waits in its second run, or between two."""
 
-BEGUN = {"model": "model-m-began", "tool": "w-began", "thread": "b-began", "step": "step-s-began"}
+BEGUN = {
+    "model": ["model-m-began"],
+    "tool": ["w-began", "x"],
+    "thread": ["b-began", "y"],
+    "step": ["step-s-began"],
+}
 
 END_S = 60
 
@@ -134,15 +140,16 @@ class Held:
     async def _reach(self, state: str, lasting: timedelta | None) -> None:
         session = self.sessions[state] = await self._start(state, lasting)
         if state in BEGUN:
-            await self.until_traced(BEGUN[state])
+            await self.until_traced(*BEGUN[state])
         elif state == "idle":
-            while (await session.status())["status"] != "idle":
-                await asyncio.sleep(0.05)
+            await until_status(session, "idle")
         else:
             first, _ = await questions(session, 2)
             if state != "waiting":
                 await session.answer((first.id, "y"))
             if state == "partial":
+                await self.until_traced("ask-3")
+                await until_status(session, "waiting")
                 await questions(session, 1)
 
     async def _start(self, state: str, lasting: timedelta | None) -> SessionHandle:
@@ -213,10 +220,8 @@ async def test_a_stop_in_every_state_leaves_a_session_that_goes_on(held, client)
     """What runs comes to its end and is reported, but a model is told; what is asked is withdrawn; a prompt works."""
     await held.reach()
     stopping = [asyncio.create_task(session.stop_and_wait()) for session in held.sessions.values()]
-    async with asyncio.timeout(END_S):
-        for state in BEGUN:
-            while all(line.event != "stop" for line in await held.sessions[state].audit()):
-                await asyncio.sleep(0.05)
+    for state in BEGUN:
+        await until_told_to_stop(client, held.sessions[state])
     await held.until_traced("model-m-told")
     held.let_go()
     async with asyncio.timeout(END_S):

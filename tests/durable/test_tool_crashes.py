@@ -14,7 +14,7 @@ from countersign.agent_core.wire import INVOKING, ToolCall
 
 async def until_effects(lab, *wanted: str) -> None:
     """Wait until tools have left these traces."""
-    async with asyncio.timeout(40):
+    async with asyncio.timeout(60):
         while [item for item in wanted if item not in lab.effects()]:
             await asyncio.sleep(0.02)
 
@@ -22,12 +22,13 @@ async def until_effects(lab, *wanted: str) -> None:
 async def test_sigkill_during_a_tool_asks_a_person_and_a_retry_runs_it(lab):
     """After the mark nobody knows whether it ran; "retry" runs it once more."""
     worker = lab.worker()
-    session = await lab.start(worker, "free", f"effects={lab.effects_file} slow:a:2")
+    session = await lab.start(worker, "free", f"effects={lab.effects_file} held:a")
     await until_effects(lab, "a-began")
     worker.restart()
     [question] = await questions(session, 1)
     assert (question.name, question.answers["skip"]) == ("unknown-outcome", "skip")
     assert lab.effects() == ["a-began"], "it must not have been run again"
+    lab.let_go()
     await session.answer((question.id, "retry"))
     assert (await session.result()).message["content"][0]["text"] == "results: did a"
     assert lab.effects() == ["a-began", "a-began", "a-ended"]
@@ -36,7 +37,7 @@ async def test_sigkill_during_a_tool_asks_a_person_and_a_retry_runs_it(lab):
 async def test_sigkill_during_an_approved_tool_keeps_the_approval_for_the_retry(lab):
     """The person who approved is not asked the same again, only whether to run it again."""
     worker = lab.worker()
-    session = await lab.start(worker, "per-call", f"effects={lab.effects_file} slow:a:2")
+    session = await lab.start(worker, "per-call", f"effects={lab.effects_file} held:a")
     [question] = await questions(session, 1)
     await session.answer((question.id, "y"))
     await until_effects(lab, "a-began")
@@ -52,9 +53,10 @@ async def test_sigkill_during_an_approved_tool_keeps_the_approval_for_the_retry(
 async def test_sigkill_during_an_idempotent_tool_runs_it_again_with_the_same_key(lab):
     """An idempotent tool is repeated and nobody is asked."""
     worker = lab.worker()
-    session = await lab.start(worker, "free", f"effects={lab.effects_file} slow_idempotent:a:2")
+    session = await lab.start(worker, "free", f"effects={lab.effects_file} held_idempotent:a")
     await until_effects(lab, "a-began")
     worker.restart()
+    lab.let_go()
     assert (await session.result()).stop_reason == "end_turn"
     keys = [item for item in lab.effects() if item.startswith("key-")]
     assert (lab.effects().count("a-began"), len(keys)) == (2, 1)
@@ -62,10 +64,15 @@ async def test_sigkill_during_an_idempotent_tool_runs_it_again_with_the_same_key
 
 async def test_sigterm_lets_a_short_tool_finish(lab):
     """SIGTERM drains: a tool that ends within the grace period has its result."""
-    worker = lab.worker()
-    session = await lab.start(worker, "free", f"effects={lab.effects_file} slow:a:0.8")
+    worker = lab.worker("lab.agents", None, "--graceful-shutdown-s", "60")
+    session = await lab.start(worker, "free", f"effects={lab.effects_file} held:a")
     await until_effects(lab, "a-began")
-    worker.stop()
+    stopping = asyncio.create_task(asyncio.to_thread(worker.stop))
+    async with asyncio.timeout(60):
+        while "stopping; running tools get" not in worker.said():
+            await asyncio.sleep(0.02)
+    lab.let_go()
+    await stopping
     worker.start()
     assert (await session.result()).message["content"][0]["text"] == "results: did a"
     assert lab.effects() == ["a-began", "a-ended"]
@@ -74,7 +81,7 @@ async def test_sigterm_lets_a_short_tool_finish(lab):
 async def test_sigterm_during_a_long_tool_is_an_unknown_outcome(lab):
     """A tool that outlives the grace period may have run: a person is asked."""
     worker = lab.worker()
-    session = await lab.start(worker, "free", f"effects={lab.effects_file} slow:a:30")
+    session = await lab.start(worker, "free", f"effects={lab.effects_file} held:a")
     await until_effects(lab, "a-began")
     worker.stop()
     worker.start()
@@ -111,7 +118,7 @@ async def test_a_worker_that_ends_before_the_mark_never_started_the_tool(lab, nu
     lab.package("dying", agents=BEFORE_THE_MARK.format(flag=str(lab.folder / "flag"), number=number))
     worker = lab.worker("dying.agents")
     session = await lab.start(worker, "free", f"effects={lab.effects_file} effect:a")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while worker.process.poll() is None:
             await asyncio.sleep(0.05)
     worker.start()
@@ -151,15 +158,15 @@ from countersign.models import calls
 
 
 @tool
-async def copies(log: str, details: list[str]) -> str:
+async def copies(log: str, details: list[str]) -> None:
     """Copy, and tell how far it is as Temporal's long activities do, once it may."""
     with open(log, "a") as file:
         file.write("began\\n")
     while not os.path.exists(log + ".go"):
         await asyncio.sleep(0.02)
-    activity.heartbeat(*details)
-    await asyncio.sleep(60)
-    return "copied"
+    while True:
+        activity.heartbeat(*details)
+        await asyncio.sleep(0.02)
 
 
 def script(scene):
@@ -182,11 +189,10 @@ async def test_a_tool_that_heartbeats_by_itself_is_not_run_twice(lab, client, de
     await until_effects(lab, "began")
     cycle = client.get_workflow_handle(f"{session.id}/cycle-1")
     mark, _ = await last_heartbeat(cycle)
-    lab.effects_file.with_name(f"{lab.effects_file.name}.go").touch()
-    async with asyncio.timeout(30):  # the SDK sends it in a thread of its own, and tells nobody when
-        while (heartbeat := await last_heartbeat(cycle))[0] == mark:
+    lab.let_go()
+    async with asyncio.timeout(60):  # Countersign's own heartbeats come in between, with the mark alone
+        while (heartbeat := await last_heartbeat(cycle))[0] == mark or heartbeat[1] != [INVOKING, *details.split()]:
             await asyncio.sleep(0.02)
-    assert heartbeat[1] == [INVOKING, *details.split()]
     worker.restart()
     [question] = await questions(session, 1)
     assert question.name == "unknown-outcome"

@@ -3,13 +3,14 @@
 import uuid
 
 import pytest
-from temporalio import workflow
+from temporalio import activity, workflow
 from temporalio.worker import Worker
+from tests.crash.histories import failed_tasks
 
 from countersign.activities.registry import activities_for
 from countersign.activities.segments import Segments
 from countersign.agent_client.errors import AgentRunError
-from countersign.agent_core.wire import CYCLE_WORKFLOW
+from countersign.agent_core.wire import CYCLE_WORKFLOW, READ_CYCLE_ACTIVITY, SEARCH_ATTRIBUTES_ACTIVITY
 from countersign.client import AgentClient
 from countersign.workflows.intake import IntakeGuard
 from countersign.workflows.session import AgentSession
@@ -50,6 +51,29 @@ async def test_a_hook_that_goes_on_with_nonsense_fails_its_turn_by_name(lab):
     ended = [line.detail for line in await session.audit() if line.event == "turn_failed"]
     assert "event.resume" in str(ended[0])
     assert (await session.invoke("third")).stop_reason == "end_turn"
+
+
+@pytest.mark.parametrize("result", [None, {}, "done", ["a"], [5]], ids=str)
+async def test_activities_of_a_session_that_are_completed_by_hand_do_not_wedge_it(client, result):
+    """What cannot be read of a failed cycle counts as lost; without the names of search attributes it shows none."""
+
+    @activity.defn(name=READ_CYCLE_ACTIVITY)
+    async def read_cycle(*_: object) -> object:
+        return result
+
+    @activity.defn(name=SEARCH_ATTRIBUTES_ACTIVITY)
+    async def existing() -> object:
+        return result
+
+    queue = f"by-hand-{uuid.uuid4().hex[:8]}"
+    async with Worker(
+        client, task_queue=queue, workflows=[AgentSession, Nonsense], activities=[read_cycle, existing],
+        interceptors=[IntakeGuard()],
+    ):  # fmt: skip
+        session = await AgentClient(client, task_queue=queue).start("any", "hi")
+        with pytest.raises(AgentRunError, match="its history can't be read"):
+            await session.result()
+    assert await failed_tasks(client, session.id) == []
 
 
 async def test_an_outcome_that_is_none_counts_as_a_failed_cycle(client):

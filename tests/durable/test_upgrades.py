@@ -85,7 +85,7 @@ class Deployment:
         request = SetWorkerDeploymentCurrentVersionRequest(
             namespace=self.client.namespace, deployment_name=self.name, build_id=build
         )
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while True:
                 try:
                     await self.client.workflow_service.set_worker_deployment_current_version(request)
@@ -190,7 +190,7 @@ async def test_a_cycle_whose_build_is_gone_is_told_and_can_be_freed(lab, deploym
     found = checks["lost build"]
     assert (found["level"], cycle in found["found"]) == ("failure", True)
     second.restart()
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while f"--workflow-id {cycle} --versioning-override-behavior auto_upgrade" not in second.said():
             await asyncio.sleep(0.05)
     command = found["advice"].partition("take over: ")[2].replace("temporal ", f"{BIN}/temporal ", 1)
@@ -209,11 +209,12 @@ async def test_where_a_build_is_current_only_a_versioned_worker_is_advised(lab, 
     await questions(session, 1)
     first.stop()
     plain = deployment.worker("plain", versioned=False)
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while f"this worker has no version and gets no work there; start it with {deployment.flag}" not in plain.said():
             await asyncio.sleep(0.05)
     checks = await asyncio.to_thread(examined, lab, deployment.queue)
-    assert f"--task-queue {deployment.queue} {deployment.flag} --build-id b1" in checks["sessions"]["advice"]
+    server = f"--address {lab.address} "
+    assert f"--task-queue {deployment.queue} {server}{deployment.flag} --build-id b1" in checks["sessions"]["advice"]
     with pytest.raises(NoWorkerError, match=f"--task-queue {deployment.queue} {deployment.flag} --build-id b1$"):
         await session.status()
 

@@ -6,6 +6,8 @@ import subprocess
 import sysconfig
 from pathlib import Path
 
+from tests.crash.reference import patiently
+
 from countersign.agent_core.messages import history_faults
 from countersign.client import SessionHandle
 
@@ -16,12 +18,19 @@ async def questions(session: SessionHandle, count: int, within_s: float = 60):
     """Wait until exactly so many questions are open."""
     try:
         async with asyncio.timeout(within_s):
-            while len(found := await session.interrupts()) != count:
+            while len(found := await patiently(session.interrupts)) != count:
                 await asyncio.sleep(0.05)
     except TimeoutError:
         seen = [line.model_dump_json() for line in await session.audit()]
         raise AssertionError(f"{await session.status()}\n" + "\n".join(seen)) from None
     return found
+
+
+async def until_status(session: SessionHandle, *wanted: str) -> None:
+    """Wait until a session says that it is one of these."""
+    async with asyncio.timeout(60):
+        while (await patiently(session.status))["status"] not in wanted:
+            await asyncio.sleep(0.05)
 
 
 async def history(session: SessionHandle):
@@ -50,10 +59,11 @@ async def test_three_kinds_of_waits_survive_sigkill_and_four_channels_answer(lab
     subprocess.run([*answer, "--address", lab.address], check=True, capture_output=True)
     [again] = await questions(twice, 1)
     assert (again.name, again.reason) == ("second", {"label": "t", "first": "one"})
+    results = [await session.result() for session in (batch, two)]  # killed in a call, the worker would leave a doubt
     worker.restart()
     await twice.answer((again.id, "two"))
 
-    results = [await session.result() for session in (batch, two, twice)]
+    results.append(await twice.result())
     assert [result.stop_reason for result in results] == ["end_turn"] * 3
     assert sorted(lab.effects()) == ["b1", "b2", "c1", "t-one-two"]
     for session in (batch, two, twice):
@@ -71,8 +81,9 @@ async def test_a_waiting_session_is_continued_as_new_with_everything(lab):
     first, second = await questions(session, 2)
     await session.answer((first.id, "y"))
     async with asyncio.timeout(60):  # killed in its call, the worker would leave an unknown outcome, and a question
-        while lab.effects() != ["a"] or (await session.status())["status"] != "waiting":
+        while lab.effects() != ["a"]:
             await asyncio.sleep(0.05)
+    await until_status(session, "waiting")
     await questions(session, 1)
     begun = (await lab.history_of(session.id)).events[0].workflow_execution_started_event_attributes
     assert begun.continued_execution_run_id, "the session has not been continued as new"
@@ -97,7 +108,7 @@ async def test_trust_is_carried_over_turns_restarts_and_runs(lab):
     worker.restart()
     result = await session.invoke(f"effects={lab.effects_file} effect:b")
     assert (result.stop_reason, lab.effects()) == ("end_turn", ["a", "b"])
-    result = await session.invoke(f"effects={lab.effects_file} slow:c:0")
+    result = await session.invoke(f"effects={lab.effects_file} held:c")
     assert result.stop_reason == "interrupt"
     await session.stop()
     await session.close()

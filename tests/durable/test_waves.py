@@ -6,7 +6,7 @@ import uuid
 from temporalio.api.enums.v1 import EventType
 from tests.crash.histories import events_of
 from tests.durable.test_tool_crashes import until_effects
-from tests.durable.test_waiting import history, questions
+from tests.durable.test_waiting import history, questions, until_status
 
 from countersign.client import Question, SessionHandle
 
@@ -74,7 +74,7 @@ def carrier() -> Agent:
 
 async def signed_to_the_end(session: SessionHandle) -> None:
     """Approve whatever is asked: on a busy machine an answer may lapse once more."""
-    async with asyncio.timeout(60):
+    async with asyncio.timeout(120):
         while asked := await session.wait_for_questions():
             await session.answer([(one.id, "retry" if one.name == "unknown-outcome" else "y") for one in asked])
 
@@ -88,7 +88,7 @@ async def lapsed(lab, agent: str) -> tuple[SessionHandle, Question, Question]:
     await session.answer((question.id, "y"))
     await asyncio.sleep(TTL_S + 1)  # until the approval has lapsed, by the server's clock
     lab.worker("waves.agents", queue, "--tools-only")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not (again := [one for one in await session.interrupts() if one.id != question.id]):
             await asyncio.sleep(0.1)
     return session, question, again[0]
@@ -111,18 +111,21 @@ async def test_the_approval_of_a_batch_lapses_too(lab):
     assert lab.effects() == ["paid"]
 
 
+async def until_told_to_stop(client, session: SessionHandle) -> None:
+    """Wait until a session's first cycle has been told to stop: until then it begins what comes next."""
+    async with asyncio.timeout(60):
+        while all(event.event_type != SIGNALED for event in await events_of(client, f"{session.id}/cycle-1")):
+            await asyncio.sleep(0.05)
+
+
 async def test_a_stop_holds_back_the_calls_that_have_not_gone_out(lab, client):
     """Large calls go out in waves; a stop lets finish what runs and begins nothing."""
     lab.package("waves", agents=AGENTS.format(queue="none"))
     session = await lab.start(lab.worker("waves.agents"), "carrier", str(lab.effects_file), lifetime="open")
     await until_effects(lab, "a", "b")
     await session.stop()
-    async with asyncio.timeout(30):
-        while all(event.event_type != SIGNALED for event in await events_of(client, f"{session.id}/cycle-1")):
-            await asyncio.sleep(0.05)
-    lab.effects_file.with_name(f"{lab.effects_file.name}.go").touch()
-    async with asyncio.timeout(30):
-        while (await session.status())["status"] != "idle":
-            await asyncio.sleep(0.1)
+    await until_told_to_stop(client, session)
+    lab.let_go()
+    await until_status(session, "idle")
     assert sorted(lab.effects()) == ["a", "b"]
     assert "the turn was stopped" in str((await history(session))[-2])

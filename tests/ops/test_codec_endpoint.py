@@ -254,7 +254,7 @@ def test_the_command_serves(settings, tokens):
     environment = {**os.environ, "COUNTERSIGN_ENCRYPTION_KEYS": str(settings.encryption_keys)}
     process = subprocess.Popen(command("--port", str(port), "--token-file", str(tokens)), env=environment)
     try:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + 60
         while True:
             try:
                 answer = httpx.post(f"http://127.0.0.1:{port}/decode", json=as_json(), headers=BEARER, trust_env=False)

@@ -111,6 +111,6 @@ async def test_histories_with_stored_values_replay(lab, store):
             interceptors=[IntakeGuard()],
             data_converter=data_converter(settings, worker=True),
         )
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             result = await replayer.replay_workflow(await lab.history_of(session.id), raise_on_replay_failure=False)
         assert outcome in str(result.replay_failure) if outcome else result.replay_failure is None

@@ -46,7 +46,7 @@ async def said(lab: Lab, *words: str, keys: str = "both") -> tuple[int, str]:
     path = os.pathsep.join([str(lab.folder), str(ROOT), str(ROOT / "tests" / "durable")])
     environment = {**os.environ, "PYTHONPATH": path, "COUNTERSIGN_ENCRYPTION_KEYS": str(lab.folder / keys)}
     command = [str(BIN / "countersign"), *words, "--address", lab.address]
-    run = partial(subprocess.run, command, cwd=lab.folder, env=environment, capture_output=True, text=True, timeout=60)
+    run = partial(subprocess.run, command, cwd=lab.folder, env=environment, capture_output=True, text=True, timeout=120)
     ended = await asyncio.to_thread(run, check=False)
     return ended.returncode, ended.stdout + ended.stderr
 

@@ -52,7 +52,7 @@ async def said_after(monkeypatch: pytest.MonkeyPatch, *looks: Exception | list[A
     client: Any = Looked(*looks)
     said = list[str]()
     monkeypatch.setattr(watch, "LOOK_S", 0)
-    async with watch.watching(client, [Share("q", {})], said.append), asyncio.timeout(10):
+    async with watch.watching(client, [Share("q", {})], said.append), asyncio.timeout(60):
         await client.ended.wait()
     return said
 

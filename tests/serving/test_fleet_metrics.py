@@ -52,7 +52,7 @@ async def waiting(client: Client, queue: str, agent: str, sessions: int) -> None
             memo={MEMO_QUESTIONS: asked},
             search_attributes=attributes,
         )
-    async with asyncio.timeout(20):  # the list follows after a moment
+    async with asyncio.timeout(60):  # the list follows after a moment
         while await count_asking(client, agent, f"TaskQueue = '{queue}'") < sessions:
             await asyncio.sleep(0.05)
 

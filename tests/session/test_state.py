@@ -45,7 +45,7 @@ def answers_to(count: int):
     return st.lists(st.one_of(one.map(lambda inner: {"interruptResponse": inner}), st.none()), max_size=4)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=300)
 @given(st.lists(answers_to(3), max_size=4))
 def test_a_batch_of_answers_changes_everything_or_nothing(batches):
     """A refused batch leaves the state as it was; an accepted one holds every answer of it, types kept."""

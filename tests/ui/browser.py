@@ -12,7 +12,7 @@ _FLAGS = (
     "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
     "--disable-component-update --disable-sync"
 ).split()
-PATIENCE_MS = 15_000
+PATIENCE_MS = 60_000
 
 
 @asynccontextmanager

@@ -1,8 +1,12 @@
 """What an operator reads in the Temporal UI, in a real browser."""
 
+import asyncio
+
 from playwright.async_api import Page, expect
 from temporalio.client import Client
 from tests.ui.browser import PATIENCE_MS, page, workflow_url
+
+from countersign.agent_core.wire import SEARCH_PENDING
 
 expect.set_options(timeout=PATIENCE_MS)
 
@@ -13,6 +17,16 @@ async def open_tab(browser: Page, ui_url: str, client: Client, workflow_id: str,
     """Open a tab of a workflow's page."""
     description = await client.get_workflow_handle(workflow_id).describe()
     await browser.goto(workflow_url(ui_url, workflow_id, description.run_id, tab))
+
+
+async def until_attributed(client: Client, workflow_id: str) -> None:
+    """Wait until a session has its search attributes: it learns beside its work which ones there are."""
+    async with asyncio.timeout(60):
+        while True:
+            described = await client.get_workflow_handle(workflow_id).describe()
+            if SEARCH_PENDING in described.raw_description.workflow_execution_info.search_attributes.indexed_fields:
+                break
+            await asyncio.sleep(0.1)
 
 
 async def test_the_session_page_says_what_waits_and_how_to_answer(lab, client, ui_url):
@@ -29,6 +43,7 @@ async def test_the_session_page_says_what_waits_and_how_to_answer(lab, client, u
         await expect(details).to_contain_text(
             f"countersign approve {handle.id} {question.id} --digest {question.digest[:16]}"
         )
+        await until_attributed(client, handle.id)
         await open_tab(browser, ui_url, client, handle.id, "search-attributes")
         attributes = browser.get_by_role("main")
         await expect(attributes).to_contain_text('"CountersignStatus": "waiting"')

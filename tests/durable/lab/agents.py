@@ -33,23 +33,24 @@ def asks_twice(tool_context: ToolContext, log: str, label: str) -> str:
     return f"did {label}"
 
 
-def _linger(log: str, label: str, seconds: float) -> None:
+def _hold(log: str, label: str) -> None:
     append(log, f"{label}-began")
-    time.sleep(seconds)
+    while not Path(f"{log}.go").exists():
+        time.sleep(0.02)
     append(log, f"{label}-ended")
 
 
 @tool
-def slow(log: str, label: str, seconds: float) -> str:
-    """Take a while."""
-    _linger(log, label, seconds)
+def held(log: str, label: str) -> str:
+    """Run until the test lets go (`Lab.let_go`)."""
+    _hold(log, label)
     return f"did {label}"
 
 
 @tool(idempotent=True, context=True)
-def slow_idempotent(tool_context: ToolContext, log: str, label: str, seconds: float) -> str:
-    """Take a while; may be repeated."""
-    _linger(log, label, seconds)
+def held_idempotent(tool_context: ToolContext, log: str, label: str) -> str:
+    """Run until the test lets go; may be repeated."""
+    _hold(log, label)
     append(log, f"key-{tool_context.idempotency_key}")
     return f"did {label}"
 
@@ -96,24 +97,23 @@ class PerCall(HookProvider):
 
 
 def script(scene: Scene) -> Any:
-    """Prompts: "effects=<file> tool:label[:seconds] …" in one message; then a closing text."""
+    """Prompts: "effects=<file> tool:label …" in one message; then a closing text."""
     log = re.search(r"effects=(\S+)", scene.prompt)
     if len(scene.turn) > 1:
         texts = [b["toolResult"]["content"][0]["text"] for b in scene.messages[-1]["content"] if "toolResult" in b]
         return "results: " + "; ".join(text[:80] for text in texts)
     uses: list[Any] = []
-    for name, label, seconds in re.findall(r"(\w+):([\w-]+)(?::([\d.]+))?", scene.prompt):
+    for name, label in re.findall(r"(\w+):([\w-]+)", scene.prompt):
         if name == "big":
             uses.append((name, {"size": int(label)}))
         elif name == "swallow":
             uses.append((name, {"text": "x" * int(label)}))
         else:
-            value: dict[str, Any] = {"log": log[1] if log else "", "label": label}
-            uses.append((name, {**value, "seconds": float(seconds)} if seconds else value))
+            uses.append((name, {"log": log[1] if log else "", "label": label}))
     return calls(*uses) if uses else f"you said: {scene.prompt}"
 
 
-TOOLS = [effect, asks_twice, slow, slow_idempotent, big, swallow]
+TOOLS = [effect, asks_twice, held, held_idempotent, big, swallow]
 
 
 def _agent(**more: Any) -> Agent:
