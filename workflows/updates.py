@@ -125,12 +125,20 @@ class Updates:
             self._waiting -= 1
         if not self._stopped(turn):
             return {MOVED: True, "turn": turn}
-        told: JsonObject = self._result_of(turn).model_dump(mode="json")
+        told = self._result_of(turn)
         self._remember(value, told)
         return told
 
-    def _result_of(self, turn: int) -> SessionResult:
+    def _result_of(self, turn: int) -> JsonObject:
         """How the loop has stopped, for who waits for this turn."""
+        state = self._session.state
+        late = state.late_result(turn) if state.turn > turn else None
+        if late is not None:
+            return late
+        told: JsonObject = self._stop_of(turn).model_dump(mode="json")
+        return told
+
+    def _stop_of(self, turn: int) -> SessionResult:
         result = self._session.result()
         if self._session.state.turn >= turn:
             return result

@@ -48,9 +48,21 @@ class RememberedUpdate(Wire):
 
     digest: str
     result: JsonValue = None
+    late: JsonObject | None = Field(
+        default=None,
+        description="how its turn stopped, if it was told to ask for that: a later turn may come first",
+    )
+
+    @property
+    def waits_for(self) -> int | None:
+        """The turn whose result it was told to ask for."""
+        turn = self.result.get("turn") if isinstance(self.result, dict) and self.result.get("moved") else None
+        return turn if isinstance(turn, int) else None
 
     def shortened(self) -> "RememberedUpdate":
         """The same without a turn's whole result: "moved", so that the client asks for the turn."""
+        if self.late is not None:
+            return RememberedUpdate(digest=self.digest, result=self.result)
         if not isinstance(self.result, dict) or "stop_reason" not in self.result:
             return self
         return RememberedUpdate(digest=self.digest, result={"moved": True, "turn": self.result.get("turn", 0)})
@@ -220,12 +232,23 @@ class SessionState(Wire):
                 surplus -= json_size(entry.detail) - json_size(self.audit[place].detail)
         for key, known in short.items():
             if surplus > 0:
-                surplus -= json_size(self.updates[key].result) - json_size(known.result)
+                surplus -= _weight(self.updates[key]) - _weight(known)
                 self.updates[key] = known
         while surplus > 0 and self.audit:
             surplus -= json_size(self.audit.pop(0).model_dump(mode="json")) + 1
             self.audit_dropped += 1
         return self._bytes() <= limit_bytes
+
+    def stop_with(self, result: SessionResult) -> None:
+        """Keep how the loop has stopped, also for those who were told to ask for it and have not come yet."""
+        self.last = result
+        for key, known in self.updates.items():
+            if known.waits_for == result.turn:
+                self.updates[key] = known.model_copy(update={"late": result.model_dump(mode="json")})
+
+    def late_result(self, turn: int) -> JsonObject | None:
+        """How a turn stopped that is over, if somebody was told to ask for it."""
+        return next((known.late for known in self.updates.values() if known.waits_for == turn and known.late), None)
 
     def remember(self, update_id: str, update: RememberedUpdate) -> None:
         """Keep an update's outcome; the oldest ones go, and of older ones the whole results."""
@@ -239,3 +262,7 @@ class SessionState(Wire):
 
     def _bytes(self) -> int:
         return json_size(self.model_dump(mode="json"))
+
+
+def _weight(update: RememberedUpdate) -> int:
+    return json_size(update.result) + json_size(update.late)

@@ -135,7 +135,7 @@ class Turns:
             state.pending, state.go_on, state.resume_due = None, True, False
             self._set_status("idle", now)
         elif asks:
-            state.last = self._result("interrupt", outcome.message, None)
+            state.stop_with(self._result("interrupt", outcome.message, None))
             self._set_status("waiting", now)
             if not self.open_questions() and not state.resume_due:
                 # Never seen, and it would wait for ever.
@@ -236,8 +236,9 @@ class Turns:
         state.response = None  # no hook has heard it to the end
         self._note(now, "turn_ended", stop_reason=stop_reason, error=error.model_dump() if error else None)
         self._set_status("idle", now)
-        state.last = self._result(stop_reason, message, error)
-        state.last.structured_output = output
+        result = self._result(stop_reason, message, error)
+        result.structured_output = output
+        state.stop_with(result)
 
     def _withdraw(self, now: datetime) -> None:
         for question in self.open_questions():
