@@ -71,7 +71,8 @@ def _comparable(value: Any) -> Any:
         return {key: _comparable(part) for key, part in value.items()}
     if isinstance(value, (list, tuple, deque)):
         return [_comparable(part) for part in value]
-    return type(value) if type(value).__eq__ is object.__eq__ else value
+    identity: Any = object.__eq__  # of a type that does not say what is equal
+    return type(value) if type(value).__eq__ is identity else value
 
 
 def secret_field(schema: JsonObject) -> str | None:

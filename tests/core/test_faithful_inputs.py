@@ -18,6 +18,16 @@ from countersign.models import calls
 LETTERS = list("abcdefghijkl")
 
 
+def taking(kind):
+    """A tool with one parameter of that type."""
+
+    def act(what) -> None:
+        """Act."""
+
+    act.__annotations__["what"] = kind
+    return tool(act)
+
+
 class Tags(BaseModel):
     model_config = {"frozen": True}
     names: frozenset[str] = Field(alias="Names")
@@ -56,10 +66,7 @@ NESTED = [
 def test_a_set_is_written_in_one_order(kind, given):
     """Wherever it stands: Python's own order is another one in each process, and no approval would outlive it."""
 
-    @tool
-    def act(what: kind) -> None:
-        """Act."""
-
+    act = taking(kind)
     shown = act.canonical_input({"what": given})["what"]
     assert canonical_json(LETTERS) in canonical_json(shown)
     assert act.canonical_input({"what": shown}) == {"what": shown}
@@ -101,13 +108,8 @@ class Numbered:
 )
 def test_a_default_that_is_another_one_each_time_makes_no_tool(kind, name):
     """What was approved would never be what runs."""
-
-    @tool
-    def insert(row: kind) -> None:
-        """Insert."""
-
-    with pytest.raises(AgentDefinitionError, match=f"tool insert: the default of {name} is another one each time"):
-        assert insert.tool_spec
+    with pytest.raises(AgentDefinitionError, match=f"tool act: the default of {name} is another one each time"):
+        assert taking(kind).tool_spec
 
 
 class Listed(BaseModel):
@@ -129,17 +131,12 @@ class Login(BaseModel):
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), [(SecretStr, "secret"), (list[SecretBytes] | None, "secret"), (Login, "secret.password")]
+    ("kind", "name"), [(SecretStr, "what"), (list[SecretBytes] | None, "what"), (Login, "what.password")]
 )
 def test_a_secret_makes_no_tool(kind, name):
     """It is written as stars, and the stars would run."""
-
-    @tool
-    def enter(secret: kind) -> None:
-        """Enter."""
-
-    with pytest.raises(AgentDefinitionError, match=f"tool enter: {name} is a secret"):
-        assert enter.tool_spec
+    with pytest.raises(AgentDefinitionError, match=f"tool act: {name} is a secret"):
+        assert taking(kind).tool_spec
 
 
 class Masked(BaseModel):
@@ -154,13 +151,8 @@ class Masked(BaseModel):
 @pytest.mark.parametrize(("kind", "given"), [(Secret[str], "x"), (Masked, {"number": "1234"})])
 def test_what_is_not_written_as_it_is_does_not_run(kind, given):
     """A type or a serializer that hides the value: what runs would be what it shows."""
-
-    @tool
-    def pay(card: kind) -> None:
-        """Pay."""
-
     with pytest.raises(ToolInputError, match="can't be signed"):
-        pay.canonical_input({"card": given})
+        taking(kind).canonical_input({"what": given})
 
 
 def test_an_integer_that_no_json_code_reads_is_refused():
