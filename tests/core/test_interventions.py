@@ -239,6 +239,24 @@ def test_on_error(broken, policy, ran):
     assert valid(agent)
 
 
+def test_what_can_not_be_sent_on_is_an_error_of_the_handler_that_wrote_it():
+    """By its own `on_error`: it is taken out again, and the handlers after it are not blamed."""
+    seen = []
+
+    def writes(event):
+        event.invocation_state.update(good=1, bad=object())
+        return Proceed()
+
+    def looks(event):
+        seen.append(dict(event.invocation_state))
+        return Proceed()
+
+    log = []
+    first, second = handler("a", "proceed", before_tool_call=writes), handler("b", before_tool_call=looks)
+    run(acts(1), first, second, log=log)
+    assert (log, seen) == ([1], [{"request_state": {}, "good": 1}])
+
+
 @pytest.mark.parametrize(("broken", "kind"), [(fails, OSError), (lambda e: None, TypeError)])
 def test_on_error_throw(broken, kind):
     """By default the invocation fails with the handler's own error, and the conversation stays valid."""
