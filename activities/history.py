@@ -14,6 +14,7 @@ from temporalio.service import RPCError, RPCStatusCode
 from countersign.activities.segments import Segments
 from countersign.agent_core.calls_in_doubt import attempted, bare
 from countersign.agent_core.conversation import unpacked
+from countersign.agent_core.errors import UnreadableHereError, reason_of
 from countersign.agent_core.json_values import json_size
 from countersign.agent_core.large_results import shorten
 from countersign.agent_core.messages import Message, ToolResult, tool_uses
@@ -108,25 +109,36 @@ class HistoryActivities:
             run_id: Its run; the latest one if None.
             reason: Why it is looked after; passed through.
         """
-        client = activity.client()
         try:
-            activities = await _activities(client, workflow_id, run_id)
+            return await _recovery(activity.client(), workflow_id, run_id, reason)
+        except UnreadableHereError:
+            raise
+        except ValueError as error:  # no other attempt reads it either
+            return Recovery(reason=f"{reason}, and its history can't be read ({reason_of(error):.300})", lost=True)
         except RPCError as error:
             if error.status != RPCStatusCode.NOT_FOUND:
                 raise
             # It was there: who asks has started it. It was deleted, or its retention is over.
             return Recovery(reason=f"{reason}, and its history is gone", lost=True)
-        cycles, segments = _Cycles(), Segments()
-        for item in activities:
-            if item.kind == MODEL_ACTIVITY:
-                sent = _Sent(item.pieces, segments, client)
-                await _take_model_call(cycles, ModelCall.model_validate(item.argument), item, sent)
-            elif not item.kind.startswith(OUR_ACTIVITIES):
-                call = ToolCall.model_validate(item.argument)
-                cycle = cycles.of(call.cycle)
-                attempted(cycle, [_recovered(call, item)])
-                cycle.message = call.message or cycle.message
-        return _fitting(Recovery(reason=reason, cycles=[cycles.found[number] for number in sorted(cycles.found)]))
+
+
+async def _recovery(client: Client, workflow_id: str, run_id: str | None, reason: str) -> Recovery:
+    """What a cycle had finished.
+
+    Raises:
+        ValueError: If its history holds arguments that are none of ours, or that nobody can decode.
+    """
+    cycles, segments = _Cycles(), Segments()
+    for item in await _activities(client, workflow_id, run_id):
+        if item.kind == MODEL_ACTIVITY:
+            sent = _Sent(item.pieces, segments, client)
+            await _take_model_call(cycles, ModelCall.model_validate(item.argument), item, sent)
+        elif not item.kind.startswith(OUR_ACTIVITIES):
+            call = ToolCall.model_validate(item.argument)
+            cycle = cycles.of(call.cycle)
+            attempted(cycle, [_recovered(call, item)])
+            cycle.message = call.message or cycle.message
+    return _fitting(Recovery(reason=reason, cycles=[cycles.found[number] for number in sorted(cycles.found)]))
 
 
 def _fitting(recovery: Recovery) -> Recovery:
@@ -218,7 +230,12 @@ async def _read(client: Client, event: HistoryEvent, scheduled: dict[int, _Sched
     elif event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
         completed = event.activity_task_completed_event_attributes
         item = scheduled[completed.scheduled_event_id]
-        values = await client.data_converter.decode(completed.result.payloads)
+        try:
+            values = await client.data_converter.decode(completed.result.payloads)
+        except UnreadableHereError:
+            raise
+        except ValueError:  # it ran, and nobody can read what came of it
+            values = []
         item.result, item.done = (values[0] if values else None), True
     elif event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_FAILED:
         failed = event.activity_task_failed_event_attributes

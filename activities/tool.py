@@ -153,7 +153,7 @@ def _begun_before(call: ToolCall, tool: Tool | None) -> ToolOutcome | None:
         return None
     if tool is not None and tool.idempotent and info.attempt <= IDEMPOTENT_ATTEMPTS:
         return None
-    detail = f"an attempt before number {info.attempt} had begun to run {call.tool!r} when its worker was lost"
+    detail = f"an attempt before number {info.attempt} had begun to run {call.tool!r}, and how it ended is not known"
     return ToolOutcome(kind="unknown", detail=detail)
 
 

@@ -1,11 +1,12 @@
 """`Agent`: a definition of an agent that can also run right here."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from pydantic import BaseModel
 
+from countersign.agent_core.agent_arguments import listed, system_text
 from countersign.agent_core.cancellation import Cancellation
 from countersign.agent_core.conversation_managers import ConversationManager, checked_manager
 from countersign.agent_core.direct_calls import DirectCalls
@@ -37,7 +38,7 @@ class Agent:
             returns one (called once, where the model is used), or a model of Strands.
         messages: A conversation to start from; on a worker, each session does.
         tools: Functions decorated with `@tool`, tools and modules of Strands, or lists of these.
-        system_prompt: What the model is told first.
+        system_prompt: What the model is told first; text or text blocks.
         hooks: Providers (objects with `register_hooks`) or plain callbacks with an annotated event.
         interventions: Handlers, in the order in which they are asked.
         state: Initial `agent.state`; JSON. On a worker, that of each session.
@@ -60,11 +61,11 @@ class Agent:
         self,
         model: ModelSource | None = None,
         messages: Messages | None = None,
-        tools: Sequence[Any] = (),  # to mypy, a list of tools of several signatures is list[object]
-        system_prompt: str | None = None,
+        tools: Sequence[Any] | None = None,  # to mypy, a list of tools of several signatures is list[object]
+        system_prompt: str | Sequence[Mapping[str, Any]] | None = None,
         *,
-        hooks: Sequence[HookProvider | Callable[[Any], Any]] = (),
-        interventions: Sequence[InterventionHandler] = (),
+        hooks: Sequence[HookProvider | Callable[[Any], Any]] | None = None,
+        interventions: Sequence[InterventionHandler] | None = None,
         state: AgentState | JsonObject | None = None,
         name: str = "agent",
         conversation_manager: ConversationManager | None = None,
@@ -87,11 +88,12 @@ class Agent:
                 "Use hooks (MessageAddedEvent) for what happens in a turn, or `countersign watch` for a session"
             )
         self.model = model
-        self.name, self.system_prompt = name, system_prompt
+        self.name = name
+        self._system_prompt = system_text(system_prompt)
         self.messages: Messages = list(messages or [])
         self.state = state if isinstance(state, AgentState) else AgentState(state)
-        self.tool_registry = ToolRegistry(tools)
-        self.interventions = list(interventions)
+        self.tool_registry = ToolRegistry(listed("tools", tools))
+        self.interventions: list[InterventionHandler] = listed("interventions", interventions)
         self.conversation_manager = checked_manager(conversation_manager)
         self.session_manager, self.agent_id = checked_session_manager(session_manager, name), agent_id
         self.record_direct_tool_call = record_direct_tool_call
@@ -103,7 +105,7 @@ class Agent:
         self.hooks = HookRegistry()
         self.conversation_manager.register_hooks(self.hooks)
         self._providers: list[object] = [self.conversation_manager]
-        for hook in hooks or ():
+        for hook in listed("hooks", hooks):
             self._add(hook)
         register_handlers(self.interventions, self.hooks)
         self.memory = Memory([*self._providers, *self.interventions])
@@ -111,6 +113,8 @@ class Agent:
         self._for_a_worker = on_a_worker.get()  # kept here, too: a hook may run code in a context of its own
         for callback in self.hooks.callbacks_for(AgentInitializedEvent(self)):
             callback(AgentInitializedEvent(self))
+        for handler in self.interventions:
+            handler.check_agent(self)
         if session_manager is not None and not on_a_worker.get():
             self._here()  # restores what is kept
 
@@ -126,6 +130,15 @@ class Agent:
     def add_hook(self, callback: Callable[[Any], Any], event_type: type[HookEvent] | None = None) -> None:
         """Register one more callback."""
         self.hooks.add_callback(event_type, callback)
+
+    @property
+    def system_prompt(self) -> str | None:
+        """What the model is told first. May be set, to text or text blocks."""
+        return self._system_prompt
+
+    @system_prompt.setter
+    def system_prompt(self, value: str | Sequence[Mapping[str, Any]] | None) -> None:
+        self._system_prompt = system_text(value)
 
     @property
     def tool_names(self) -> list[str]:

@@ -9,6 +9,7 @@ from countersign.agent_core.approvals import Ask, Ledger
 from countersign.agent_core.interrupts import UNSET, InterruptException, refused
 from countersign.agent_core.interventions.actions import Edit, Evaluate
 from countersign.agent_core.json_values import JsonObject, canonical_json, check_json
+from countersign.agent_core.settling import settled
 from countersign.agent_core.wire import InlineAnswer, Question, QuestionScope
 
 
@@ -24,6 +25,7 @@ class Asking:
         edit: Who got an input from an approver that is not applied yet, and that input.
         inline: What was said inline about the call as it then stood, by the name of who asked.
         heard: Name and selected tool of the call as each handler heard it.
+        cancelled_by: The hook or the handlers that cancelled last, by name; empty if nobody knows.
     """
 
     ledger: Ledger
@@ -33,6 +35,7 @@ class Asking:
     edit: tuple[str, Any] | None = None
     inline: dict[str, InlineAnswer] = field(default_factory=dict)
     heard: list[tuple[str, Any]] = field(default_factory=list)
+    cancelled_by: str = ""
     asked: list[Ask] = field(default_factory=list)
     consumed: dict[str, Question] = field(default_factory=dict)
     preempted: set[str] = field(default_factory=set)
@@ -82,9 +85,7 @@ class Asking:
         question = self.consumed.get(name)
         if question is not None and question.verdict is not None:
             return question.verdict
-        verdict = evaluate(response)
-        if isinstance(verdict, Awaitable):
-            verdict = await verdict
+        verdict = await settled(evaluate(response))
         if isinstance(verdict, Edit):
             self.edit = (name, verdict.input)
             return True

@@ -11,6 +11,8 @@ COPIES: dict[AuditEvent, tuple[str, ...]] = {
     "tool_started": ("input",),
     "input_edited": ("before", "after"),
     "edit_refused": ("input",),
+    "batch_cancelled": ("text",),
+    "call_refused": ("text",),
 }
 """What is copied into lines, by their event; the question, the conversation and the tool's activity have it too."""
 

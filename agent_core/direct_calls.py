@@ -146,9 +146,8 @@ def _context(agent: "Agent", state: SessionState, use: ToolUse, effects: Effects
         cycle=state.cycle,
         invocation_state=dict(use["input"]),
     )
-    return CycleContext(
-        agent, given, effects, CallbackRunner(agent, effects), TurnProgress(), given.invocation_state, 0
-    )
+    runner = CallbackRunner(agent, effects, given.invocation_state)
+    return CycleContext(agent, given, effects, runner, TurnProgress(), given.invocation_state, 0)
 
 
 async def _heard(context: CycleContext, use: ToolUse, note: str | None, record: bool) -> ToolResult | None:

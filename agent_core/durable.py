@@ -6,7 +6,7 @@ looks for marks. So a policed second copy of a module can't disturb the first.
 
 import inspect
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from types import ModuleType
 from typing import TYPE_CHECKING, TypeVar
 
@@ -54,10 +54,7 @@ def durable_agents(module: ModuleType) -> "dict[str, Callable[[], Agent]]":
         AgentDefinitionError: If it registers none, or two under one name.
     """
     found: dict[str, Callable[[], Agent]] = {}
-    for value in list(vars(module).values()):
-        name = getattr(value, _MARK, None) if inspect.isfunction(value) else None
-        if name is None:
-            continue
+    for name, value in marked_factories(module):
         if name in found and found[name] is not value:
             raise AgentDefinitionError(f"module {module.__name__} registers two agents as {name!r}")
         found[name] = value
@@ -66,3 +63,11 @@ def durable_agents(module: ModuleType) -> "dict[str, Callable[[], Agent]]":
             f'module {module.__name__} registers no agent; decorate a factory with @durable("some-name")'
         )
     return found
+
+
+def marked_factories(module: ModuleType) -> "Iterator[tuple[str, Callable[[], Agent]]]":
+    """Each factory that a module registers, with its name; nothing is checked."""
+    for value in list(vars(module).values()):
+        name = getattr(value, _MARK, None) if inspect.isfunction(value) else None
+        if name is not None:
+            yield name, value

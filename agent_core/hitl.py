@@ -1,5 +1,6 @@
 """`HumanInTheLoop`: tool calls wait for a person, except those that are allowed, trusted or judged harmless."""
 
+import difflib
 import json
 import threading
 from collections.abc import Awaitable, Callable, Sequence
@@ -22,6 +23,7 @@ from countersign.agent_core.interventions.actions import Confirm, Edit, Evaluate
 from countersign.agent_core.interventions.handler import InterventionHandler
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.plain_answers import approves
+from countersign.agent_core.settling import settled
 from countersign.agent_core.steps import StepInfo
 
 if TYPE_CHECKING:
@@ -49,8 +51,8 @@ class HumanInTheLoop(InterventionHandler):
     runs the call with that input instead, if it fits the tool's schema.
 
     Args:
-        allowed_tools: Tools that run without asking: names, "*" for all, "!name" for one that
-            always asks and can't be trusted.
+        allowed_tools: Tools that run without asking: names, "*" for all, "!name" for one of the
+            agent's that always asks and can't be trusted.
         classifier: Asks only about calls that it finds risky: True or an `LLMClassifierConfig` for an
             LLM, a `DecisionModel`, or a function from the event to a `ClassifierResult`. It judges each
             call once; if it fails or is unsure, a person is asked.
@@ -95,6 +97,16 @@ class HumanInTheLoop(InterventionHandler):
     def steps(self, agent: "Agent") -> Sequence[StepInfo]:
         """See `InterventionHandler.steps`."""
         return [step for step in (self._ask_step(), self._verdict_step(agent)) if step is not None]
+
+    def check_agent(self, agent: "Agent") -> None:
+        """See `InterventionHandler.check_agent`. A misspelt "!name" would leave a tool without its gate."""
+        known = [*agent.tool_names, *([agent.output_tool.tool_name] if agent.output_tool else [])]
+        for name in sorted(item[1:] for item in self._allowed if item.startswith("!")):
+            if name not in known:
+                raise AgentDefinitionError(
+                    f"HumanInTheLoop(allowed_tools=[..., '!{name}']): agent {agent.name!r} has no tool {name!r}"
+                    f"{_near(name, known)}; name one of its tools ({', '.join(known) or 'there are none'})"
+                )
 
     def check_durable(self) -> None:
         """See `InterventionHandler.check_durable`."""
@@ -182,6 +194,11 @@ class HumanInTheLoop(InterventionHandler):
         return judge
 
 
+def _near(name: str, known: Sequence[str]) -> str:
+    found = difflib.get_close_matches(name, known, 1)
+    return f" (is it {found[0]!r}?)" if found else ""
+
+
 def _checked_classifier(given: Any) -> LLMClassifierConfig | DecisionModel | Classifier | None:
     if given is None or given is False:
         return None
@@ -225,5 +242,5 @@ def means_trust(response: Any) -> bool:
 
 
 async def _resolved(verdict: Any) -> bool | Edit:
-    found = await verdict if isinstance(verdict, Awaitable) else verdict
+    found = await settled(verdict)
     return found if isinstance(found, Edit) else bool(found)

@@ -21,6 +21,10 @@ MAX_DEPTH = 100
 """Levels of nesting that are taken; Python's own JSON code gives up at a few hundred more."""
 
 
+LARGEST_INT = 10**4300 - 1
+"""The largest integer that is taken: Python's own JSON code reads none of more digits."""
+
+
 def check_json(value: object, what: str) -> None:
     """Check that a value is JSON as it stands, so that no channel changes its type.
 
@@ -37,8 +41,8 @@ def check_json(value: object, what: str) -> None:
         if depth > MAX_DEPTH:
             raise TypeError(f"{what} is nested more than {MAX_DEPTH} levels deep, or contains itself")
         if item is None or isinstance(item, (bool, int, str)):
-            if isinstance(item, str) and not _encodable(item):
-                raise TypeError(f"{path} holds a lone surrogate, which is not valid Unicode text")
+            if (fault := unsendable(item)) is not None:
+                raise TypeError(f"{path} {fault}")
             continue
         if isinstance(item, float):
             if not math.isfinite(item):
@@ -59,6 +63,15 @@ def check_json(value: object, what: str) -> None:
             f"{path} is of type {type(item).__name__}, which is not JSON; "
             "use None, True, False, a number, text, a list or a dict of those"
         )
+
+
+def unsendable(item: object) -> str | None:
+    """Why a text or a number can be written and not be read again, as what follows its name; None if it can."""
+    if isinstance(item, int) and abs(item) > LARGEST_INT:
+        return "is an integer of more than 4,300 digits, which no JSON code reads; keep it as text"
+    if isinstance(item, str) and not _encodable(item):
+        return "holds a lone surrogate, which is not valid Unicode text"
+    return None
 
 
 def copied(value: JsonValue) -> JsonValue:

@@ -38,7 +38,21 @@ class Message(TypedDict):
 
 Messages: TypeAlias = list[Message]
 
-AgentInput: TypeAlias = str | list[ContentBlock] | None
+
+class InterruptResponse(TypedDict):
+    """An answer to one interrupt."""
+
+    interruptId: str
+    response: Any
+
+
+class InterruptResponseContent(TypedDict):
+    """The block that an answer is given in."""
+
+    interruptResponse: InterruptResponse
+
+
+AgentInput: TypeAlias = str | list[ContentBlock] | list[InterruptResponseContent] | None
 """What an agent is prompted with, or what is answered: text, content blocks, or `interruptResponse` blocks."""
 
 BLANK_TEXT, NO_TOOL_NAME = "[blank text]", "INVALID_TOOL_NAME"

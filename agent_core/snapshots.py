@@ -13,30 +13,36 @@ from datetime import date, datetime, timedelta
 from typing import Any
 
 from countersign.agent_core.errors import HandlerStateError
-from countersign.agent_core.json_values import JsonObject
+from countersign.agent_core.json_values import MAX_DEPTH, JsonObject, unsendable
 
 _TAG = "$countersign"
 
 
-def encode(value: Any, what: str) -> Any:
+def encode(value: Any, what: str, depth: int = 0) -> Any:
     """A value as tagged JSON.
 
     Args:
         value: None, bool, int, float, str, bytes, datetime, date, timedelta, or a list, tuple, set,
             frozenset or dict of those.
         what: Its name, for the error.
+        depth: How deep it stands in what is written.
 
     Raises:
-        HandlerStateError: If it is of another type, with the path of the culprit.
+        HandlerStateError: If it is of another type, too deep, or can't be read again, with the path of the culprit.
     """
+    if depth > MAX_DEPTH:
+        name = what.partition("[")[0]
+        raise HandlerStateError(f"{name} is nested more than {MAX_DEPTH} levels deep as it is written")
     if value is None or type(value) in (bool, int, float, str):
+        if (fault := unsendable(value)) is not None:
+            raise HandlerStateError(f"{what} {fault}")
         return value
     if type(value) is list:
-        return [encode(item, f"{what}[{index}]") for index, item in enumerate(value)]
+        return [encode(item, f"{what}[{index}]", depth + 1) for index, item in enumerate(value)]
     if type(value) is dict:
-        return _encode_dict(value, what)
+        return _encode_dict(value, what, depth)
     if type(value) in (tuple, set, frozenset):
-        items = [encode(item, f"an item of {what}") for item in value]
+        items = [encode(item, f"an item of {what}", depth + 2) for item in value]
         if type(value) is not tuple:
             items.sort(key=repr)
         return {_TAG: type(value).__name__, "v": items}
@@ -52,10 +58,15 @@ def encode(value: Any, what: str) -> Any:
     )
 
 
-def _encode_dict(value: dict[Any, Any], what: str) -> Any:
+def _encode_dict(value: dict[Any, Any], what: str, depth: int) -> Any:
     if all(type(key) is str for key in value) and _TAG not in value:
-        return {key: encode(item, f"{what}[{key!r}]") for key, item in value.items()}
-    pairs = [[encode(key, f"a key of {what}"), encode(item, f"{what}[{key!r}]")] for key, item in value.items()]
+        for key in value:
+            encode(key, f"a key of {what}", depth)
+        return {key: encode(item, f"{what}[{key!r:.100}]", depth + 1) for key, item in value.items()}
+    pairs = [
+        [encode(key, f"a key of {what}", depth + 3), encode(item, f"{what}[{key!r:.100}]", depth + 3)]
+        for key, item in value.items()
+    ]
     return {_TAG: "dict", "v": pairs}
 
 

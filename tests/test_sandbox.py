@@ -356,6 +356,38 @@ async def test_a_module_that_no_cycle_could_load_is_refused_at_start(
         policed_runner([f"{name}.agents"])
 
 
+REACHES_OUT = """
+from pathlib import Path
+
+from countersign import Agent, ScriptedModel, durable
+
+{top}
+
+@durable("reaching")
+def reaching():
+    {body}
+    return Agent(ScriptedModel(["ok"]))
+"""
+
+
+@pytest.mark.parametrize(
+    ("name", "top", "body", "said"),
+    [
+        ("reaching_factory", "", "Path('/etc/hostname').read_text()", "the factory of agent 'reaching' called"),
+        ("reaching_library", "import linecheck", "linecheck.first()", "the factory of agent 'reaching' called open"),
+        ("reaching_top", "import linecheck\nlinecheck.first()", "", "the top of agent module 'reaching_top.agents'"),
+    ],
+)
+async def test_an_agent_that_no_cycle_could_build_is_refused_at_start(
+    folder: Path, name: str, top: str, body: str, said: str
+) -> None:
+    """A vendor's model that opens files when it is made stops the worker, with the way out, and not each session."""
+    (folder / "linecheck.py").write_text("def first(): return open('/etc/hostname').readline()\n")
+    package(folder, name, agents=REACHES_OUT.format(top=top, body=body))
+    with pytest.raises(AgentDefinitionError, match=f"{said}.*a function that returns it"):
+        policed_runner([f"{name}.agents"])
+
+
 async def test_executors_of_the_process_stay_real(bench: Bench) -> None:
     """Python keeps lazily loaded executors in a module; a proxy kept there would break every worker thread."""
     import concurrent.futures

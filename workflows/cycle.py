@@ -31,7 +31,7 @@ from countersign.workflows.fitting import fitting
 from countersign.workflows.guard import policed
 from countersign.workflows.intake import decoded
 from countersign.workflows.pace import Pace
-from countersign.workflows.sandbox import import_time
+from countersign.workflows.sandbox import BUILT_OUTSIDE, import_time
 
 HANDOVER_CYCLES = 20
 """The most cycles that share one workflow."""
@@ -171,7 +171,7 @@ def _build(name: str) -> Agent:
         raise AgentDefinitionError(
             f"no agent named {name!r} on this worker; it serves: {known}. Start a worker with --agents MODULE"
         )
-    with policed(f"the module or factory of agent {name!r}"):
+    with policed(f"the module or factory of agent {name!r}", BUILT_OUTSIDE):
         with import_time():
             module = __import__(deployment.module, fromlist=["*"])
         agent = durable_agents(module)[name]()

@@ -5,12 +5,16 @@ from contextlib import contextmanager
 
 from countersign.agent_core.errors import PolicyViolationError
 from countersign.workflows.library_watch import watch
-from countersign.workflows.sandbox import explain
+from countersign.workflows.sandbox import STEP_AWAITED, explain
 
 
 @contextmanager
-def policed(callback: str) -> Iterator[None]:
+def policed(callback: str, way_out: str = STEP_AWAITED) -> Iterator[None]:
     """Watch one call of user code.
+
+    Args:
+        callback: What runs, in words.
+        way_out: What it shall do instead.
 
     Raises:
         PolicyViolationError: In the place of the sandbox's error, naming the callback, what it
@@ -20,7 +24,7 @@ def policed(callback: str) -> Iterator[None]:
         with watch():
             yield
     except Exception as error:
-        text = explain(error, callback)
+        text = explain(error, callback, way_out)
         if text is None:
             raise
         raise PolicyViolationError(text) from error

@@ -11,6 +11,7 @@ import sys
 import types
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import copy_context
 from typing import Any
 
 from temporalio.worker.workflow_sandbox import SandboxedWorkflowRunner, SandboxRestrictions
@@ -18,8 +19,11 @@ from temporalio.worker.workflow_sandbox._importer import Importer
 from temporalio.worker.workflow_sandbox._restrictions import RestrictedWorkflowAccessError, RestrictionContext
 from temporalio.workflow import SandboxImportNotificationPolicy
 
+from countersign.agent_core.durable import marked_factories
+from countersign.agent_core.effects import on_a_worker
 from countersign.agent_core.errors import AgentDefinitionError, CountersignError
 from countersign.workflows.frozen_modules import PROBE, FrozenModules
+from countersign.workflows.library_watch import watch
 from countersign.workflows.light_sandbox import LightSandboxRunner
 from countersign.workflows.restrictions import FORBIDDEN_MEMBERS, LOADED_FIRST
 
@@ -27,6 +31,20 @@ _NEVER_POLICED = frozenset({"countersign", "temporalio", "pydantic", "pydantic_c
     sys.stdlib_module_names
 )
 
+
+STEP_AWAITED = (
+    "which hooks and handlers must not do: they run again when a cycle is resumed or replayed, and must decide the "
+    "same. Move the call into a durable step, an async function at the top of the module decorated with @step, and "
+    "await it; its result is recorded once."
+)
+"""The way out for a hook or a handler."""
+
+BUILT_OUTSIDE = (
+    "which it must not do: it runs again for every cycle and replay, and must build the same agent. If a model is what "
+    'does that, give Agent(model=...) a function that returns it, or a name like "bedrock:<id>": then it is made once, '
+    "outside. What a hook needs to know it gets by awaiting a durable step, an async function decorated with @step."
+)
+"""The way out for a module or a factory, which can't await."""
 
 _restrictions_log = logging.getLogger("temporalio.worker.workflow_sandbox._restrictions")
 
@@ -69,11 +87,12 @@ def policed_runner(agent_modules: Sequence[str]) -> SandboxedWorkflowRunner:
     """The workflow runner of a worker that serves these agent modules.
 
     Their packages are compiled here and now: what is edited later counts from the next start on.
-    Each agent module is loaded once in the sandbox, so that one that can't be is found now.
+    Each agent module is loaded and each factory called once in the sandbox, so that one that can't be is found now,
+    and not by the first session. Call `load_agents` before: what a library reads once, it has read then.
 
     Raises:
         AgentDefinitionError: If a root package can't be policed or found, or an agent module can't be
-            loaded in the sandbox.
+            loaded or an agent not be built in the sandbox.
         PoliceAsleepError: If the self-test gets through to the clock.
     """
     roots = roots_of(agent_modules)
@@ -87,18 +106,26 @@ def policed_runner(agent_modules: Sequence[str]) -> SandboxedWorkflowRunner:
     for root in roots:
         self_test(root, restrictions)
     for name in agent_modules:
-        _rehearse(name, restrictions)
+        copy_context().run(_rehearse, name, restrictions)
     return LightSandboxRunner(restrictions=restrictions)
 
 
 def _rehearse(name: str, restrictions: SandboxRestrictions) -> None:
+    on_a_worker.set(True)
+    context = RestrictionContext()
+    running = f"the top of agent module {name!r}, or of a module it imports,"
     try:
-        with Importer(restrictions, RestrictionContext()).applied(), import_time():
-            __import__(name, fromlist=["*"])
+        with Importer(restrictions, context).applied(), watch():
+            with import_time():
+                module = __import__(name, fromlist=["*"])
+            context.is_runtime = True
+            for agent, factory in marked_factories(module):
+                running = f"the factory of agent {agent!r}"
+                factory()
     except Exception as error:
-        text = explain(error, f"the top of agent module {name!r}, or of a module it imports,")
+        text = explain(error, running, BUILT_OUTSIDE)
         raise AgentDefinitionError(
-            text or f"agent module {name!r} can't be loaded in the sandbox: {type(error).__name__}: {error}"
+            text or f"{running.rstrip(',')} can't be run in the sandbox: {type(error).__name__}: {error}"
         ) from error
 
 
@@ -160,12 +187,13 @@ def import_time() -> Iterator[None]:
         context.is_runtime = before
 
 
-def explain(error: BaseException, callback: str) -> str | None:
+def explain(error: BaseException, callback: str, way_out: str = STEP_AWAITED) -> str | None:
     """What a forbidden call means for the person who wrote it.
 
     Args:
         error: What user code raised.
-        callback: The hook or handler that ran.
+        callback: The hook, handler, module or factory that ran.
+        way_out: Why it must not, and what to do instead.
 
     Returns:
         A message with the callback, the call and the way out; None if it is another error.
@@ -175,15 +203,7 @@ def explain(error: BaseException, callback: str) -> str | None:
     while found is not None and id(found) not in seen:
         seen.add(id(found))
         if isinstance(found, RestrictedWorkflowAccessError):
-            return _message(callback, found.qualified_name)
+            name = found.qualified_name.removeprefix("__builtins__.").removesuffix(".__call__")
+            return f"{callback} called {name}, {way_out}"
         found = found.__cause__ or found.__context__
     return None
-
-
-def _message(callback: str, call: str) -> str:
-    name = call.removeprefix("__builtins__.").removesuffix(".__call__")
-    return (
-        f"{callback} called {name}, which hooks and handlers must not do: they run again when a cycle is resumed or "
-        "replayed, and must decide the same. Move the call into a durable step, an async function at the top of the "
-        "module decorated with @step, and await it; its result is recorded once."
-    )

@@ -74,7 +74,13 @@ def _ended(detail: Detail) -> str:
     if detail.get("not_run"):
         return f"{detail.get('tool')} never started: {detail.get('detail')}"
     more = f": {detail['detail']}" if detail.get("detail") else ""
-    return f"{detail.get('tool')} ended ({detail.get('outcome')}){more}"
+    return f"{detail.get('tool')} ended ({detail.get('status') or detail.get('outcome')}){more}"
+
+
+def _refused(what: str, detail: Detail) -> str:
+    """Who refused calls, and in which words; lines of before that was noted say only that."""
+    by = detail.get("who") or {"person": "a person"}.get(str(detail.get("by")), detail.get("by"))
+    return f"{what} refused" + (f" by {by}" if by else "") + (f": {detail['text']}" if detail.get("text") else "")
 
 
 def _reduced(detail: Detail) -> str:
@@ -117,7 +123,8 @@ _WORDS: "dict[AuditEvent, Callable[[Detail], str]]" = {
     "approval_void": lambda detail: (
         f"approval of {detail.get('tool')} is void: {detail.get('why') or 'it is not what was shown'}"
     ),
-    "call_refused": lambda detail: f"{detail.get('tool')} refused: {detail.get('text')}",
+    "batch_cancelled": lambda detail: _refused("all calls", detail),
+    "call_refused": lambda detail: _refused(str(detail.get("tool")), detail),
     "call_expired": lambda detail: f"{detail.get('tool')} did not run: its question expired",
     "tool_started": _started,
     "tool_ended": _ended,

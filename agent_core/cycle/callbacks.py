@@ -2,7 +2,6 @@
 
 import asyncio
 import copy
-import inspect
 import logging
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -19,7 +18,9 @@ from countersign.agent_core.hooks.events import (
 )
 from countersign.agent_core.hooks.registry import HookCallback, callback_name
 from countersign.agent_core.interrupts import InterruptException
+from countersign.agent_core.json_values import JsonObject, check_json
 from countersign.agent_core.messages import Message, unanswered
+from countersign.agent_core.settling import settled
 
 if TYPE_CHECKING:
     from countersign.agent_core.agent import Agent
@@ -33,12 +34,14 @@ class CallbackRunner:
     Args:
         agent: The agent whose callbacks are called.
         effects: Guards each callback.
+        invocation_state: What they may write into, as it is sent on.
         guides: How often handlers have guided the model in this turn so far.
     """
 
-    def __init__(self, agent: "Agent", effects: Effects, guides: int = 0) -> None:
+    def __init__(self, agent: "Agent", effects: Effects, invocation_state: JsonObject, guides: int = 0) -> None:
         self.agent = agent
         self.effects = effects
+        self.invocation_state = invocation_state
         self.guides = guides
 
     async def add_message(self, message: Message) -> None:
@@ -86,6 +89,8 @@ class CallbackRunner:
         if len(asking.asked) > asked_before:
             # A bare `except` around the interrupt may have cancelled: it decided without the answer.
             _restore_cancellation(event, cancelled)
+        elif _cancellation(event) != cancelled:
+            asking.cancelled_by = name
 
     async def user_call(self, name: str, call: Callable[[], Any], asking: Asking | None) -> Any:
         """Call user code once.
@@ -94,15 +99,33 @@ class CallbackRunner:
             What it returned, or None if it asked a question.
 
         Raises:
-            CallbackError: If it raised.
+            CallbackError: If it raised, or left something in `invocation_state` that is not JSON.
         """
+        result = await self._call(name, call, asking)
+        self._check_state(name)
+        return result
+
+    def _check_state(self, name: str) -> None:
+        """Take out of `invocation_state` what could not be sent on, as an error of the code that wrote it.
+
+        Raises:
+            CallbackError: If something was.
+        """
+        fault: TypeError | None = None
+        for key in list(self.invocation_state):
+            try:
+                check_json({key: self.invocation_state[key]}, "invocation_state")
+            except TypeError as error:
+                fault = error
+                del self.invocation_state[key]
+        if fault is not None:
+            raise CallbackError(name, fault)
+
+    async def _call(self, name: str, call: Callable[[], Any], asking: Asking | None) -> Any:
         asked_before = len(asking.asked) if asking else 0
         try:
             with self.effects.guard(name):
-                result = call()
-                if inspect.isawaitable(result):
-                    result = await result
-            return result
+                return await settled(call())
         except InterruptException as interrupt:
             if asking is None or not asking.asked:
                 raise CallbackError(

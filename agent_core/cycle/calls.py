@@ -48,7 +48,7 @@ class Calls:
             use = self._batch.uses[index]
             if found.call is not None:  # what ran, not what the model asked for
                 use = {**use, "name": found.call.tool, "input": found.call.input}
-            self._context.note("result_recovered", index=index, tool=use["name"])
+            self._context.note("result_recovered", index=index, tool=use["name"], status=found.outcome.status)
             await self._take_result(index, use, self._context.agent.tool_registry.get(str(use["name"])), found.outcome)
 
     async def together(self, indexes: Sequence[int]) -> None:
@@ -136,7 +136,7 @@ class Calls:
         self._take_writes(index, outcome)
         surely = {"not_run": True} if outcome.not_run else {}
         self._context.note("tool_ended", index=index, tool=run.call.tool, outcome=outcome.kind, detail=outcome.detail,
-                           **surely)  # fmt: skip
+                           status=outcome.status, **surely)  # fmt: skip
         if outcome.kind not in ("never_started", "lapsed"):
             self._decider.begun(index)
         if outcome.kind == "interrupt" and outcome.ask is not None:

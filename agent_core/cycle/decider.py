@@ -13,6 +13,7 @@ from countersign.agent_core.cycle.context import CycleContext, cancel_text
 from countersign.agent_core.cycle.decision import Asked, Decision, Refused, Run
 from countersign.agent_core.cycle.edits import Edits
 from countersign.agent_core.cycle.gates import Gates
+from countersign.agent_core.cycle.refusals import note_refused
 from countersign.agent_core.cycle.signatures import answers_for_the_tool, as_it_would_run, denied, signed
 from countersign.agent_core.errors import ToolError, ToolInputError
 from countersign.agent_core.hooks.events import BeforeToolCallEvent
@@ -102,6 +103,7 @@ class Decider:
             return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
         shown = self._what_runs(index, use, event, named)
         if isinstance(shown, Refused):
+            note_refused(self._context, index, use["name"], shown.result["content"][0]["text"], by="countersign")
             return shown
         if any(self._runs_as(name, selected, named) != shown.tool for name, selected in asking.heard):
             # A handler was heard about another tool than the one that would run: they are all heard about that one.
@@ -113,6 +115,7 @@ class Decider:
         """Hear them all about the call that was made of theirs, but not for ever."""
         if hearing == HEARINGS:
             text = f"Not run: hooks, handlers and approvers keep changing this call (now {call['name']})."
+            note_refused(self._context, index, call["name"], text, by="countersign")
             return Refused(error_result(call["toolUseId"], text), call, cancel_message=text)
         return await self._hear(index, call, hearing + 1)
 
@@ -131,10 +134,12 @@ class Decider:
 
     def _cancelled(self, index: int, use: ToolUse, asking: Asking, text: str) -> Refused:
         """A hook or handler said no; if a person said it first, the repetition is counted."""
-        said_no = [question for question in asking.consumed.values() if not approved(question)]
+        said_no = [question for question in asking.consumed.values() if not approved(question) or denied(question)]
         inline = [name for name, answer in asking.inline.items() if not answer.approved]
         for question in [*(question.id for question in said_no), *(None for _ in inline)]:
-            self._context.note("call_refused", tool=use["name"], question=question, text=text)
+            note_refused(self._context, index, use["name"], text, by="person", question=question)
+        if not said_no and not inline:
+            note_refused(self._context, index, use["name"], text, by="policy", who=asking.cancelled_by or None)
         if said_no:
             key = self._refusal_key(use)
             self._context.progress.refused[key] = self._context.progress.refused.get(key, 0) + 1
@@ -196,6 +201,7 @@ class Decider:
         key = call_digest(shown.tool, shown.input)
         if asking.asked and self._context.progress.refused.get(key, 0) >= REFUSAL_LIMIT:
             text = f"Not run: this very call was refused {REFUSAL_LIMIT} times in this turn. Do something else."
+            note_refused(self._context, index, use["name"], text, by="countersign")
             return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
         if asking.asked:
             # Every question of this event is asked, those already answered stay answered.

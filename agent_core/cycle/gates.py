@@ -13,6 +13,7 @@ from countersign.agent_core.approvals import (
 from countersign.agent_core.calls_in_doubt import resolve
 from countersign.agent_core.cycle.context import CycleContext
 from countersign.agent_core.cycle.decision import Asked, Decision, Refused
+from countersign.agent_core.cycle.refusals import note_refused
 from countersign.agent_core.cycle.signatures import as_it_would_run
 from countersign.agent_core.interrupts import call_digest, question_digest, refused
 from countersign.agent_core.json_values import JsonObject
@@ -90,7 +91,7 @@ class Gates:
         for question in [*(q for q in gone if refused(q)), *self._refusals(shown)]:
             response = question.answer.response if question.answer else None
             text = f"Not run: a person refused it ({question.name}: {response!r})."
-            self._context.note("call_refused", tool=shown.tool, question=question.id, text=text)
+            note_refused(self._context, shown.index, shown.tool, text, by="person", question=question.id)
             return Refused(error_result(use["toolUseId"], text), use, cancel_message=text)
         return None
 

@@ -84,11 +84,11 @@ class _Cycle:
         output: OutputTool | None,
     ) -> None:
         agent._load(messages, given.agent_state, given.handlers, fresh=given.fresh)
-        runner = CallbackRunner(agent, effects, given.progress.guides)
+        state = copy.deepcopy(given.invocation_state)
+        runner = CallbackRunner(agent, effects, state, given.progress.guides)
         self._context = CycleContext(
-            agent, given, effects, runner, given.progress.model_copy(deep=True),
-            copy.deepcopy(given.invocation_state), given.model_calls, output,
-        )  # fmt: skip
+            agent, given, effects, runner, given.progress.model_copy(deep=True), state, given.model_calls, output
+        )
         if given.opens == "resume":
             self._context.progress.forced = False  # with an answer the model may need its other tools again
         self._output: BaseModel | None = None

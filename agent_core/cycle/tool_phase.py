@@ -10,6 +10,7 @@ from countersign.agent_core.cycle.batch import STOPPED_TEXT, Batch
 from countersign.agent_core.cycle.calls import Calls
 from countersign.agent_core.cycle.context import CycleContext, cancel_text
 from countersign.agent_core.cycle.decider import Decider
+from countersign.agent_core.cycle.refusals import note_batch_refused
 from countersign.agent_core.cycle.signatures import as_it_would_run, denied
 from countersign.agent_core.errors import CallbackError, ToolInputError
 from countersign.agent_core.hooks.events import AfterToolsEvent, BeforeToolsEvent, MessageAddedEvent
@@ -143,14 +144,16 @@ class ToolPhase:
             self._batch.finish_rest(STOPPED_TEXT)
             return False
         if event.cancel is not False:
-            self._context.note("batch_cancelled", questions=[q.id for q in asking.consumed.values()])
-            self._batch.finish_rest(cancel_text(event.cancel, "Tool cancelled by hook"))
+            text = cancel_text(event.cancel, "Tool cancelled by hook")
+            note_batch_refused(self._context, asking, list(asking.consumed.values()), text)
+            self._batch.finish_rest(text)
             return False
         no = next((question for question in asking.consumed.values() if denied(question)), None)
         if no is not None:  # whoever asked did not take the no for one
             response = no.answer.response if no.answer else None
-            self._context.note("batch_cancelled", questions=[no.id])
-            self._batch.finish_rest(f"Not run: a person refused it ({no.name}: {response!r}).")
+            text = f"Not run: a person refused it ({no.name}: {response!r})."
+            note_batch_refused(self._context, asking, [no], text)
+            self._batch.finish_rest(text)
             return False
         shown = [self._shown(index) for index in self._batch.unfinished()]
         self._decider.batch_gone = asking.unasked()

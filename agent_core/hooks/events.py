@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from countersign.agent_core.interrupts import UNSET
-from countersign.agent_core.json_values import JsonObject, digest
+from countersign.agent_core.json_values import JsonObject, check_json, digest
 from countersign.agent_core.messages import ContentBlock, Message, Messages, ToolResult, ToolUse
 
 if TYPE_CHECKING:
@@ -224,7 +224,12 @@ class BeforeToolCallEvent(InterruptibleEvent):
         return await (find_out() if port is None else port.once(key, self.as_it_stands(), find_out))
 
     def as_it_stands(self) -> str:
-        """A digest of the call as it stands at this moment: its name, its input, and the tool behind it."""
+        """A digest of the call as it stands at this moment: its name, its input, and the tool behind it.
+
+        Raises:
+            TypeError: If a hook or handler has put something into the input that is not JSON.
+        """
+        check_json(self.tool_use["input"], "event.tool_use['input']")
         tool = self.selected_tool.tool_name if self.selected_tool is not None else None
         return digest([self.tool_use["name"], self.tool_use["input"], tool])
 

@@ -52,6 +52,7 @@ async def confirmed(
     verdict = await with_policy(handler, name, ask, event, runner, asking)
     if len(asking.asked) > asked_before:
         return False
+    asking.cancelled_by = handler.name if verdict is False or isinstance(verdict, Deny) else asking.cancelled_by
     if isinstance(verdict, Deny):
         event.cancel_tool = f"DENIED: {verdict.reason}"
         return False

@@ -67,7 +67,8 @@ LIFECYCLE = (
 class _Verdicts:
     """What the handlers of one event returned, as far as it is not applied at once."""
 
-    deny: str | None = None
+    deny: tuple[str, str] | None = None
+    """Which handler denied, and why."""
     confirms: list[tuple[InterventionHandler, Confirm]] = field(default_factory=list)
     guides: list[tuple[str, str]] = field(default_factory=list)
     asked: bool = False
@@ -79,7 +80,7 @@ def register_handlers(handlers: Sequence[InterventionHandler], registry: HookReg
 
     Raises:
         ValueError: If two have the same name.
-        AgentDefinitionError: If one is not an `InterventionHandler` or has no usable name.
+        AgentDefinitionError: If one is not an `InterventionHandler`, has no usable name, or would never be heard.
     """
     seen: set[str] = set()
     for handler in handlers:
@@ -90,6 +91,12 @@ def register_handlers(handlers: Sequence[InterventionHandler], registry: HookReg
         if handler.name in seen:
             raise ValueError(f"Duplicate intervention handler name: '{handler.name}'")
         seen.add(handler.name)
+    for handler in handlers:
+        if not any(_overrides(handler, lifecycle.method) for lifecycle in LIFECYCLE):
+            raise AgentDefinitionError(
+                f"handler {handler.name!r} ({type(handler).__name__}) would never be heard: it overrides none of "
+                f"{', '.join(lifecycle.method for lifecycle in LIFECYCLE)}"
+            )
     for lifecycle in LIFECYCLE:
         overriding = [handler for handler in handlers if _overrides(handler, lifecycle.method)]
         if overriding:
@@ -115,7 +122,7 @@ class _Dispatch:
         for handler in self._handlers:
             action = await self._hear(handler, event, runner, asking, verdicts)
             if isinstance(action, Deny):
-                verdicts.deny = action.reason
+                verdicts.deny = handler.name, action.reason
                 break
             if isinstance(action, Confirm):
                 verdicts.confirms.append((handler, action))
@@ -170,8 +177,11 @@ class _Dispatch:
         self, event: HookEvent, verdicts: _Verdicts, runner: "CallbackRunner", asking: Asking | None
     ) -> None:
         """Apply what is left to apply, the strongest first."""
+        if asking is not None and (verdicts.deny or verdicts.guides):
+            names = verdicts.deny[:1] if verdicts.deny else [name for name, _ in verdicts.guides]
+            asking.cancelled_by = ", ".join(names)
         if verdicts.deny is not None:
-            _cancel(event, f"DENIED: {verdicts.deny}")
+            _cancel(event, f"DENIED: {verdicts.deny[1]}")
             return
         if verdicts.guides:
             await _guide(event, "\n".join(f"[{name}] {feedback}" for name, feedback in verdicts.guides), runner)

@@ -45,6 +45,13 @@ class InterventionHandler(ABC):
         """
         return ()
 
+    def check_agent(self, agent: "Agent") -> None:  # noqa: B027 (most handlers have nothing to refuse)
+        """Refuse what makes no sense for an agent; called when the agent is made, with its tools.
+
+        Raises:
+            AgentDefinitionError: Naming what makes none.
+        """
+
     def check_durable(self) -> None:  # noqa: B027 (most handlers have nothing to refuse)
         """Refuse what can't work on a worker; called when a worker loads the agent.
 

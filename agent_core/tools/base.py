@@ -40,7 +40,7 @@ class Tool(ABC):
     @property
     @abstractmethod
     def is_async(self) -> bool:
-        """True if `invoke` returns an awaitable; else it may block and belongs in a thread."""
+        """True if `invoke` returns at once, an awaitable or an async generator; else it belongs in a thread."""
 
     @abstractmethod
     def canonical_input(self, raw: Any) -> JsonObject:
@@ -55,4 +55,4 @@ class Tool(ABC):
 
     @abstractmethod
     def invoke(self, canonical: JsonObject, context: "ToolContext") -> Any:
-        """Run the tool. Raises what the tool's body raises."""
+        """Run the tool, or return what does once it is awaited or drained. Raises what the tool's body raises."""

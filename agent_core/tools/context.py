@@ -62,12 +62,13 @@ class ToolContext:
 
         Raises:
             InterruptException: While there is no answer. It is not an `Exception`: leave it alone.
-            TypeError: If the reason or the response is not JSON.
+            TypeError: If the reason, the response or an answer is not JSON.
             ValueError: If this run of the body has used the name for another reason.
         """
         if not isinstance(name, str) or not name:
             raise TypeError(f"an interrupt's name must be non-empty text, not {name!r}")
         check_json(reason, "reason")
+        check_json(answers, "answers")
         if self._reasons.setdefault(name, digest(reason)) != digest(reason):
             raise ValueError(f"interrupt_name=<{name}> | interrupt name used more than once, for two reasons")
         given = self._answers.get(name)

@@ -12,6 +12,7 @@ from countersign.agent_core.errors import AgentDefinitionError
 from countersign.agent_core.json_values import JsonObject
 from countersign.agent_core.tools.base import Tool
 from countersign.agent_core.tools.context import ToolContext
+from countersign.agent_core.tools.parameters import check_parameters
 from countersign.agent_core.tools.schema import CompiledTool, ToolSpec, compile_tool
 
 P = ParamSpec("P")
@@ -84,7 +85,7 @@ class DecoratedTool(Tool, Generic[P, R]):
 
     @property
     def is_async(self) -> bool:
-        return inspect.iscoroutinefunction(self._function)
+        return inspect.iscoroutinefunction(self._function) or inspect.isasyncgenfunction(self._function)
 
     def invoke(self, canonical: JsonObject, context: ToolContext) -> Any:
         arguments = self.compiled.arguments(canonical)
@@ -181,7 +182,8 @@ def tool(
             if None.
 
     Raises:
-        AgentDefinitionError: If the decorated object is not a function, or no task queue can be called so.
+        AgentDefinitionError: If the decorated object is not a function, takes what no model can fill in, or the
+            context without `context`; or if no task queue can be called so.
     """
     _check_queue(queue, queue_timeout)
     parameter = "tool_context" if context is True else (context or None)
@@ -189,13 +191,11 @@ def tool(
     def decorate(target: Callable[..., Any]) -> DecoratedTool[..., Any]:
         if not callable(target) or not hasattr(target, "__name__"):
             raise AgentDefinitionError(f"@tool takes a function, not {target!r}")
-        if parameter and parameter not in inspect.signature(target).parameters:
-            raise AgentDefinitionError(
-                f"tool {target.__name__}: declared with context, but has no parameter {parameter!r}"
-            )
+        called = name or target.__name__
+        check_parameters(target, called, parameter)
         return DecoratedTool(
             target,
-            name=name or target.__name__,
+            name=called,
             description=description,
             input_schema=_bare_schema(inputSchema),
             context=parameter,

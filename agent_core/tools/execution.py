@@ -1,9 +1,11 @@
 """Runs one tool call and turns whatever happens into a `ToolOutcome`. Both drivers use it."""
 
 import asyncio
+import functools
+import inspect
 import json
 import logging
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator
 from typing import Any
 
 from pydantic import BaseModel
@@ -68,10 +70,7 @@ async def execute(
 async def _invoke(tool: Tool, call: ToolCall, context: ToolContext, in_thread: InThread) -> ToolOutcome:
     value, error = None, None
     try:
-        if tool.is_async:
-            value = await tool.invoke(call.input, context)
-        else:
-            value, error = await in_thread(lambda: _contained(tool, call, context))
+        value, error = await _run(tool, call, context, in_thread)
     except (asyncio.CancelledError, GeneratorExit) as raised:
         task = asyncio.current_task()
         if task is None or task.cancelling():
@@ -98,12 +97,52 @@ async def _invoke(tool: Tool, call: ToolCall, context: ToolContext, in_thread: I
         )
 
 
-def _contained(tool: Tool, call: ToolCall, context: ToolContext) -> tuple[Any, BaseException | None]:
+async def _run(
+    tool: Tool, call: ToolCall, context: ToolContext, in_thread: InThread
+) -> tuple[Any, BaseException | None]:
+    """Run the body to its end, whatever it returns first: a coroutine or a generator has run nothing by then.
+
+    Returns:
+        What it came to, or what a thread's part of it raised. Of a generator the last value counts, as in Strands.
+    """
+    body = functools.partial(tool.invoke, call.input, context)
+    value, error = (body(), None) if tool.is_async else await in_thread(lambda: _contained(body))
+    while error is None:
+        if isinstance(value, AsyncIterator):
+            value = await _last(value)
+        elif isinstance(value, Generator):
+            value, error = await in_thread(functools.partial(_contained, functools.partial(_last_of, value)))
+        elif inspect.isawaitable(value) and (awaited := await value) is not value:
+            value = awaited
+        else:
+            break
+    return value, error
+
+
+def _contained(body: Callable[[], Any]) -> tuple[Any, BaseException | None]:
     """What a sync body returned or raised, as values: threads and event loops mishandle interrupts and `sys.exit`."""
     try:
-        return tool.invoke(call.input, context), None
+        return body(), None
     except BaseException as error:
         return None, error
+
+
+async def _last(values: AsyncIterator[Any]) -> Any:
+    """The last value of a streaming tool; those before it are its progress."""
+    last = None
+    async for last in values:  # noqa: B007 (the last one is the result)
+        pass
+    return last
+
+
+def _last_of(values: Generator[Any, Any, Any]) -> Any:
+    """The same of a plain generator; what it returns comes last."""
+    last = None
+    while True:
+        try:
+            last = next(values)
+        except StopIteration as end:
+            return last if end.value is None else end.value
 
 
 def _raised(call: ToolCall, error: BaseException) -> ToolOutcome:

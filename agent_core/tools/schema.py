@@ -16,6 +16,8 @@ from typing_extensions import TypedDict
 
 from countersign.agent_core.errors import AgentDefinitionError, ToolInputError
 from countersign.agent_core.json_values import JsonObject, canonical_json, check_json
+from countersign.agent_core.tools.fidelity import alike, in_order, is_hidden, made, made_defaults, secret_field
+from countersign.agent_core.tools.parameters import refuse_nameless
 
 
 class ToolSpec(TypedDict):
@@ -44,8 +46,13 @@ class CompiledTool:
         Raises:
             ToolInputError: If the input does not fit, naming each misfit.
         """
-        canonical = self._dumped(self._validate(raw))
-        self.validated(canonical)
+        value = self._validate(raw)
+        canonical = self._dumped(value)
+        if not alike(value, self.validated(canonical)):
+            raise ToolInputError(
+                f"the input of {self.spec['name']} can't be signed: {canonical_json(canonical):.500} is not what would "
+                "run. Make its serializers write the very value, and take no type that hides it"
+            )
         return canonical
 
     def arguments(self, canonical: JsonObject) -> dict[str, Any]:
@@ -75,7 +82,7 @@ class CompiledTool:
 
     def _dumped(self, value: BaseModel) -> JsonObject:
         try:
-            dumped = value.model_dump(mode="json", by_alias=True)
+            dumped: JsonObject = in_order(value, value.model_dump(mode="json", by_alias=True))
             check_json(dumped, "input")
         except Exception as error:
             raise ToolInputError(f"the input of {self.spec['name']} can't be written as JSON: {error}") from error
@@ -123,17 +130,22 @@ def compile_tool(
         model = create_model(
             f"{name}_input", __config__=ConfigDict(arbitrary_types_allowed=False, validate_default=True), **fields
         )
-        schema = model.model_json_schema()
+        factories = list(made_defaults(model.__pydantic_core_schema__))
+        before = made(factories)
+        schema = model.model_json_schema()  # takes long enough for a clock to go on
     except Exception as error:
         raise AgentDefinitionError(
             f"tool {name}: no JSON schema can be made of its parameters: {error}. Annotate them with JSON types, "
             "pydantic models or dataclasses"
         ) from error
-    if _hides_values(model.__pydantic_core_schema__):
-        raise AgentDefinitionError(
-            f"tool {name}: a field of its input has exclude=True, so a value would run that nobody is shown; "
-            "take that out"
-        )
+    _check_shown(name, model, schema)
+    for path, value in made(factories).items():
+        if path in before and not alike(before[path], value):
+            raise AgentDefinitionError(
+                f"tool {name}: the default of {path.removeprefix(f'{model.__name__}.')} is another one each time it is "
+                "made, so no approval could hold; give it a fixed default, for instance None, and fill it in inside "
+                "the tool's body"
+            )
     schema.pop("title", None)
     for part in schema.get("properties", {}).values():
         part.pop("title", None)
@@ -154,18 +166,20 @@ def plain_numbers(value: Any) -> Any:
     return [plain_numbers(part) for part in value] if isinstance(value, list) else value
 
 
-def _hides_values(core_schema: Any) -> bool:
-    """True if a field anywhere in a model is left out when it is written."""
-    pending = [core_schema]
-    while pending:
-        item = pending.pop()
-        if isinstance(item, dict):
-            if item.get("serialization_exclude"):
-                return True
-            pending.extend(item.values())
-        elif isinstance(item, (list, tuple)):
-            pending.extend(item)
-    return False
+def _check_shown(name: str, model: type[BaseModel], schema: JsonObject) -> None:
+    """Refuse a tool whose input holds what nobody would be shown."""
+    if is_hidden(model.__pydantic_core_schema__):
+        raise AgentDefinitionError(
+            f"tool {name}: a field of its input has exclude=True, so a value would run that nobody is shown; "
+            "take that out"
+        )
+    secret = secret_field(schema)
+    if secret is not None:
+        raise AgentDefinitionError(
+            f"tool {name}: {secret} is a secret (SecretStr, SecretBytes or writeOnly), which is written as stars, so "
+            "the stars would run; take a plain type if people and the history may see it, or the secret's name, and "
+            "look it up inside the tool's body"
+        )
 
 
 def _fields(function: Callable[..., Any], name: str, docs: dict[str, str], skip: frozenset[str]) -> dict[str, Any]:
@@ -177,11 +191,7 @@ def _fields(function: Callable[..., Any], name: str, docs: dict[str, str], skip:
     for parameter in inspect.signature(function).parameters.values():
         if parameter.name in skip:
             continue
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
-            raise AgentDefinitionError(
-                f"tool {name}: parameter {parameter.name} is {parameter.kind.description}; "
-                "a model can only fill in named parameters"
-            )
+        refuse_nameless(parameter, name, parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY)
         annotation = hints.get(parameter.name, Any)
         description = docs.get(parameter.name)
         if get_origin(annotation) is Annotated:

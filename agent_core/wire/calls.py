@@ -99,6 +99,11 @@ class ToolOutcome(Wire):
     state_deleted: list[str] = Field(default_factory=list)
     duration_s: float | None = Field(default=None, description="how long it ran, by the clock of where it ran")
 
+    @property
+    def status(self) -> str | None:
+        """Of its result: whether the tool succeeded; None if there is none."""
+        return self.result["status"] if self.result is not None else None
+
 
 class StepCall(Wire):
     """Input of a durable step."""

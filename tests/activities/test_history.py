@@ -3,7 +3,9 @@
 import asyncio
 from datetime import timedelta
 
-from temporalio import workflow
+from temporalio import activity, workflow
+from temporalio.api.common.v1 import Payload
+from temporalio.common import RawValue
 from temporalio.worker import Worker
 from tests.activities.calls import PassesOn, served, tool_call
 
@@ -48,6 +50,15 @@ def large() -> str:
     return "z" * 900_000
 
 
+TORN = RawValue(Payload(metadata={"encoding": b"json/plain"}, data=b'{"half'))
+
+
+@activity.defn(name="torn")
+async def torn(_: dict) -> RawValue:
+    """End with something that nobody can decode."""
+    return TORN
+
+
 @workflow.defn(name="LikeACycle", sandboxed=False)
 class LikeACycle:
     """Runs activities one by one, as a cycle would, and then waits to be terminated."""
@@ -55,7 +66,8 @@ class LikeACycle:
     @workflow.run
     async def run(self, steps: list[list]) -> None:
         for kind, arguments in steps:
-            await workflow.execute_activity(kind, args=arguments, start_to_close_timeout=timedelta(seconds=60))
+            given = arguments or [TORN]
+            await workflow.execute_activity(kind, args=given, start_to_close_timeout=timedelta(seconds=60))
         await workflow.wait_condition(lambda: False)
 
 
@@ -73,7 +85,7 @@ async def read(queue, model, steps, until) -> Recovery:
     deployments = served(quick, endless, writes, asks, large, model=model)
     worker = Worker(
         queue.client, task_queue=queue.name, workflows=[LikeACycle, PassesOn],
-        activities=activities_for(deployments, queue.name, Segments()),
+        activities=[*activities_for(deployments, queue.name, Segments()), torn],
         graceful_shutdown_timeout=timedelta(milliseconds=100),
     )  # fmt: skip
     async with worker:
@@ -219,3 +231,24 @@ async def test_nobody_knows_what_a_workflow_that_is_gone_has_done(queue):
         reading = await queue.start(READ_CYCLE_ACTIVITY, "no-such-workflow", None, "lost")
         found = await asyncio.wait_for(reading.result(), 60)
         assert found == {"reason": "lost, and its history is gone", "lost": True, "cycles": []}
+
+
+async def test_a_result_that_nobody_can_decode_is_unknown(queue):
+    """The call ran; what came of it a person must say."""
+    recovery = await read(queue, ScriptedModel([]), [call_of("torn", 1, 0)], finished(1))
+    [cycle] = recovery.cycles
+    assert [(call.index, call.status) for call in cycle.calls] == [(0, "unknown")]
+
+
+async def test_a_history_that_nobody_can_decode_is_lost_at_once(queue):
+    """Another attempt reads no more of it, so nobody waits for one."""
+
+    async def scheduled(handle) -> bool:
+        return "quick" in [
+            event.activity_task_scheduled_event_attributes.activity_type.name
+            async for event in handle.fetch_history_events()
+        ]
+
+    recovery = await read(queue, ScriptedModel([]), [["quick", []]], scheduled)
+    assert (recovery.lost, recovery.cycles) == (True, [])
+    assert "its history can't be read" in recovery.reason

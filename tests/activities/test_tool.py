@@ -1,9 +1,11 @@
 """The tool activity: what it promises beyond the crashes of tests/durable/test_tool_crashes.py."""
 
 import asyncio
+import functools
 import sys
 import threading
 import time
+from collections.abc import AsyncIterator
 from typing import Annotated
 
 import pytest
@@ -45,6 +47,32 @@ async def stays(seconds: float) -> str:
         TOLD.set()
         raise
     return "stayed"
+
+
+@tool(context=True)
+async def streams(tool_context: ToolContext) -> AsyncIterator[str]:
+    """Stream, with heartbeats."""
+    for part in ("a", "b"):
+        yield part
+        tool_context.heartbeat()
+        await asyncio.sleep(0.02)
+    yield "streamed"
+
+
+def logged(function):
+    @functools.wraps(function)
+    def wrapper(*args, **kwargs):
+        return function(*args, **kwargs)
+
+    return wrapper
+
+
+@tool
+@logged
+async def wrapped() -> str:
+    """Need the worker's event loop."""
+    await asyncio.sleep(0)
+    return "awaited"
 
 
 @tool(idempotent=True)
@@ -102,6 +130,13 @@ async def test_a_sync_tool_heartbeats_from_its_thread(queue):
     """`tool_context.heartbeat()` works in sync tools too, which run in threads."""
     outcome = await outcome_of(queue, served(beats), tool_call("beats"))
     assert (outcome.kind, text_of(outcome)) == ("result", "beat")
+
+
+@pytest.mark.parametrize(("body", "text"), [(streams, "streamed"), (wrapped, "awaited")])
+async def test_a_body_of_any_form_runs_to_its_end(queue, body, text):
+    """A streaming tool, which may heartbeat, and a coroutine under a plain decorator."""
+    outcome = await outcome_of(queue, served(body), tool_call(body.tool_name))
+    assert (outcome.kind, text_of(outcome)) == ("result", text)
 
 
 @pytest.mark.parametrize("leaver", [leaves, leaves_async])

@@ -91,3 +91,20 @@ def test_json_types_can_be_told_apart():
 def test_a_command_can_be_pasted_whatever_the_id_is():
     """An id with a shell's characters stays one word."""
     assert command("show", "x; rm -rf ~") == "countersign show 'x; rm -rf ~'"
+
+
+@pytest.mark.parametrize(
+    ("event", "detail", "words"),
+    [
+        ("call_refused", {"tool": "pay", "by": "policy", "who": "limits", "text": "no"}, "pay refused by limits: no"),
+        ("call_refused", {"tool": "pay", "by": "person", "who": None, "text": "no"}, "pay refused by a person: no"),
+        ("call_refused", {"tool": "pay", "text": "no"}, "pay refused: no"),
+        ("batch_cancelled", {"by": "policy", "who": "shut", "text": "no"}, "all calls refused by shut: no"),
+        ("batch_cancelled", {"questions": []}, "all calls refused"),
+        ("tool_ended", {"tool": "pay", "outcome": "result", "status": "error"}, "pay ended (error)"),
+        ("tool_ended", {"tool": "pay", "outcome": "result"}, "pay ended (result)"),
+    ],
+)
+def test_an_audit_line_says_who_refused_and_what_failed(event, detail, words):
+    """As far as its version noted that."""
+    assert audit_line(AuditEntry(at="2030-01-01T09:00:00+00:00", event=event, detail=detail)).endswith(f" {words}")

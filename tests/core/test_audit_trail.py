@@ -5,11 +5,15 @@ from collections.abc import Iterator
 from itertools import count
 from pathlib import Path
 
-from tests.core.driving import acts, asking, make
+import pytest
+from tests.core.driving import acts, asking, asks_about_all, make
 from tests.core.test_session import Driven, driven
 
+from countersign import tool
 from countersign.agent_core.wire import AUDIT_EVENTS
-from countersign.hooks import BeforeToolCallEvent
+from countersign.hooks import BeforeToolCallEvent, BeforeToolsEvent
+from countersign.interventions import Confirm, Deny, Guide, InterventionHandler
+from countersign.models import calls
 from countersign.vended_interventions.hitl import HumanInTheLoop
 
 
@@ -65,7 +69,108 @@ def test_an_inline_approval_stands_beside_what_it_started():
 def test_an_inline_refusal_has_a_line():
     """As one that answers a question does."""
     [refused] = lines(inline("n: too early"), "call_refused")
-    assert refused["question"] is None and "too early" in refused["text"]
+    assert (refused["by"], refused["question"]) == ("person", None)
+    assert "too early" in refused["text"]
+
+
+class Says(InterventionHandler):
+    """A handler that always says the same."""
+
+    name = "says"
+
+    def __init__(self, action):
+        self.action = action
+
+    def before_tool_call(self, event, **kwargs):
+        return self.action
+
+
+class Broken(InterventionHandler):
+    """A handler that fails closed."""
+
+    name, on_error = "broken", "deny"
+
+    def before_tool_call(self, event, **kwargs):
+        raise OSError("no policy file")
+
+
+def closed(event: BeforeToolCallEvent):
+    event.cancel_tool = "the shop is closed"
+
+
+def all_closed(event: BeforeToolsEvent):
+    event.cancel = "the shop is closed"
+
+
+def played(script, *, hooks=(), interventions=(), tools=None):
+    return Driven(make([], script, hooks=hooks, interventions=list(interventions), tools=tools)).prompt().step()
+
+
+@pytest.mark.parametrize(
+    ("hooks", "interventions", "who", "text"),
+    [
+        ([closed], [], "closed", "the shop is closed"),
+        ([], [Says(Deny(reason="too much"))], "says", "DENIED: too much"),
+        ([], [Says(Guide(feedback="ask first"))], "says", "GUIDANCE: [says] ask first"),
+        ([], [Broken()], "broken", "DENIED: Handler threw: no policy file"),
+    ],
+)
+def test_what_policy_refuses_has_a_line(hooks, interventions, who, text):
+    """Without a person: it says which hook or handler, and in which words."""
+    it = played(acts(1), hooks=hooks, interventions=interventions)
+    [line] = lines(it, "call_refused")
+    assert line == {"index": 0, "tool": "act", "by": "policy", "who": who, "question": None, "text": text}
+
+
+def test_a_persons_no_that_code_took_for_a_yes_is_theirs():
+    """It stands, and the trail says whose it is."""
+    it = played(acts(1), interventions=[Says(Confirm(prompt="ok?", evaluate=lambda response: True))])
+    asked = it.session.open_questions()[0].id
+    [line] = lines(it.answer("n").step(), "call_refused")
+    assert (line["by"], line["question"]) == ("person", asked)
+
+
+def test_a_batch_that_a_hook_cancels_says_so():
+    """With its name and its words."""
+    [line] = lines(played(acts(1, 2), hooks=[all_closed]), "batch_cancelled")
+    assert line == {"questions": [], "by": "policy", "who": "all_closed", "text": "the shop is closed"}
+
+
+def test_a_batch_that_a_person_refuses_says_so():
+    """The hook only did as they said."""
+    it = played(acts(1), hooks=[asks_about_all("all?")])
+    asked = it.session.open_questions()[0].id
+    [line] = lines(it.answer("n").step(), "batch_cancelled")
+    assert line == {"questions": [asked], "by": "person", "who": None, "text": "denied"}
+
+
+@pytest.mark.parametrize("use", [("unheard-of", {}), ("act", {"x": "many"})])
+def test_a_call_that_cant_run_has_a_line(use):
+    """Every call of a model does: that it ran, or why not."""
+    [line] = lines(played([calls(use), "done"], hooks=[]), "call_refused")
+    assert (line["tool"], line["by"]) == (use[0], "countersign")
+
+
+def test_words_of_a_refusal_are_bounded():
+    """A hook's text may be of any length."""
+
+    def talks(event: BeforeToolCallEvent):
+        event.cancel_tool = "no, " * 1000
+
+    [line] = lines(played(acts(1), hooks=[talks]), "call_refused")
+    assert "text" not in line and line["text_bytes"] > 4000
+
+
+@pytest.mark.parametrize(("fails", "status"), [(False, "success"), (True, "error")])
+def test_the_trail_says_whether_a_tool_failed(fails, status):
+    """That it ran is not all."""
+
+    @tool
+    def act(x: int) -> int:
+        return x // 0 if fails else x
+
+    [line] = lines(played(acts(1), hooks=[], tools=[act]), "tool_ended")
+    assert (line["outcome"], line["status"]) == ("result", status)
 
 
 def raise_to(value):

@@ -140,4 +140,5 @@ def test_only_a_persons_no_counts_as_one():
         assert result.stop_reason == "interrupt"
         result = agent(reply(result, "y"))
     assert result.stop_reason == "end_turn"
-    assert "call_refused" not in [entry.event for entry in agent._here()._session.state.audit]
+    said = [entry.detail["by"] for entry in agent._here()._session.state.audit if entry.event == "call_refused"]
+    assert said == ["policy"] * 4

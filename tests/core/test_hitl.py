@@ -1,13 +1,14 @@
 """`HumanInTheLoop`: who is asked, what approves, what is trusted."""
 
 import pytest
+from pydantic import BaseModel
 from tests.core.driving import acts, make, reply, results, valid
 
 from countersign import Agent, ScriptedModel, tool
 from countersign.agent_core.hitl import TRUSTED_TOOLS_KEY
 from countersign.agent_core.state import AgentState
 from countersign.errors import AgentDefinitionError
-from countersign.hooks import BeforeToolCallEvent
+from countersign.hooks import AgentInitializedEvent, BeforeToolCallEvent
 from countersign.models import calls
 from countersign.types.tools import ToolContext
 from countersign.vended_interventions.hitl import HumanInTheLoop
@@ -104,6 +105,37 @@ def test_a_negated_tool_cannot_be_trusted():
     assert (log, result.stop_reason) == ([], "interrupt")
     agent(reply(result, "y"))
     assert log == [2]
+
+
+def test_a_negated_tool_is_one_of_the_agents():
+    """A misspelt name would leave the tool that is meant without a gate, so no such agent is made."""
+    with pytest.raises(AgentDefinitionError, match=r"no tool 'akt' \(is it 'act'\?\)"):
+        make([], [], hooks=[], interventions=[HumanInTheLoop(allowed_tools=["*", "!akt"])])
+
+
+class Brings:
+    """A hook provider that gives the agent a tool."""
+
+    def register_hooks(self, registry, **kwargs):
+        registry.add_callback(AgentInitializedEvent, lambda event: event.agent.tool_registry.add(late))
+
+
+@tool
+def late() -> str:
+    """Late."""
+    return "ok"
+
+
+class Wanted(BaseModel):
+    """What a turn leads to."""
+
+
+def test_a_negated_tool_may_come_with_a_hook_or_be_the_one_for_structured_output():
+    """Whoever adds tools does so when the agent is made."""
+    hitl = HumanInTheLoop(allowed_tools=["*", "!act", "!late", "!Wanted"])
+    agent = make([], [calls(("late", {})), "done"], hooks=[Brings()], interventions=[hitl],
+                 structured_output_model=Wanted)  # fmt: skip
+    assert agent("go").stop_reason == "interrupt"
 
 
 def test_no_beats_trust_given_beside_it():

@@ -4,9 +4,10 @@ import pytest
 from tests.core.driving import acts, make, reply, results, valid
 
 from countersign import InterventionHandler
-from countersign.errors import EventLoopException, GuideLimitError
+from countersign.errors import AgentDefinitionError, EventLoopException, GuideLimitError
 from countersign.hooks import AfterToolCallEvent, BeforeToolCallEvent
 from countersign.interventions import Confirm, Deny, Guide, Proceed, Transform
+from countersign.vended_interventions.hitl import HumanInTheLoop
 
 
 def handler(handler_name, on_error="throw", **methods):
@@ -238,6 +239,24 @@ def test_on_error(broken, policy, ran):
     assert valid(agent)
 
 
+def test_what_can_not_be_sent_on_is_an_error_of_the_handler_that_wrote_it():
+    """By its own `on_error`: it is taken out again, and the handlers after it are not blamed."""
+    seen = []
+
+    def writes(event):
+        event.invocation_state.update(good=1, bad=object())
+        return Proceed()
+
+    def looks(event):
+        seen.append(dict(event.invocation_state))
+        return Proceed()
+
+    log = []
+    first, second = handler("a", "proceed", before_tool_call=writes), handler("b", before_tool_call=looks)
+    run(acts(1), first, second, log=log)
+    assert (log, seen) == ([1], [{"request_state": {}, "good": 1}])
+
+
 @pytest.mark.parametrize(("broken", "kind"), [(fails, OSError), (lambda e: None, TypeError)])
 def test_on_error_throw(broken, kind):
     """By default the invocation fails with the handler's own error, and the conversation stays valid."""
@@ -279,6 +298,46 @@ def test_duplicate_handler_names():
     """Two handlers of one name are refused when the agent is built."""
     with pytest.raises(ValueError, match="Duplicate"):
         make([], acts(1), interventions=[handler("h"), handler("h")])
+
+
+def yields(*args):
+    """What somebody writes who means `return`."""
+    yield False
+
+
+async def yields_async(*args):
+    yield False
+
+
+@pytest.mark.parametrize("body", [yields, yields_async])
+def test_a_gate_that_yields_lets_nothing_through(body):
+    """Nothing of it has run; as a value it would be true."""
+
+    def hook(event: BeforeToolCallEvent):
+        return body(event)
+
+    confirming = handler("h", before_tool_call=lambda event: Confirm(prompt="ok?", evaluate=body, response="n"))
+    judged = HumanInTheLoop(evaluate=body, ask=lambda prompt: "n")
+    for gates in ({"hooks": [hook]}, {"interventions": [confirming]}, {"interventions": [judged]}):
+        log = []
+        with pytest.raises(EventLoopException, match="is a generator"):
+            make(log, acts(1), **{"hooks": [], **gates})("go")
+        assert log == []
+
+
+class Misspelt(InterventionHandler):
+    """A handler that overrides nothing."""
+
+    name = "misspelt"
+
+    def before_tool_calls(self, event):
+        return Deny(reason="never")
+
+
+def test_a_handler_that_would_never_be_heard_is_refused():
+    """A misspelt method would be a gate that gates nothing."""
+    with pytest.raises(AgentDefinitionError, match=r"'misspelt' .* none of .*before_tool_call,"):
+        make([], acts(1), interventions=[Misspelt()])
 
 
 class RateLimiter(InterventionHandler):

@@ -65,6 +65,36 @@ def test_refusal_names_the_place(culprit):
         encode({"a": [0, culprit]}, "Hook.memory")
 
 
+def _nested(levels, make=lambda value: [value]):
+    value = None
+    for _ in range(levels):
+        value = make(value)
+    return value
+
+
+ENDLESS: list = []
+ENDLESS.append(ENDLESS)
+
+
+@pytest.mark.parametrize(
+    ("culprit", "fault"),
+    [
+        (_nested(101), "nested more than 100 levels"),
+        (_nested(51, lambda value: (value,)), "nested more than 100 levels"),
+        (_nested(34, lambda value: {1: value}), "nested more than 100 levels"),
+        (ENDLESS, "nested more than 100 levels"),
+        (10**4300, "an integer of more than 4,300 digits"),
+        ("\ud800", "a lone surrogate"),
+        ({"\ud800": 1}, "a lone surrogate"),
+    ],
+    ids=["lists", "tuples", "dicts", "itself", "huge", "text", "key"],
+)
+def test_what_could_be_written_and_not_read_is_refused(culprit, fault):
+    """By name: the session that carries it would end."""
+    with pytest.raises(HandlerStateError, match=rf"Hook\.memory.* {fault}"):
+        encode(culprit, "Hook.memory")
+
+
 def test_an_unknown_tag_is_refused():
     """State of a newer version is not guessed at."""
     with pytest.raises(HandlerStateError, match="newer"):

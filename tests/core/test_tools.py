@@ -1,7 +1,9 @@
 """Tools: schemas from signatures, canonical inputs, what bodies may see, and what comes back."""
 
 import asyncio
+import inspect
 import math
+import re
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,6 +12,7 @@ from enum import Enum
 from typing import Annotated, Any, Literal
 
 import pytest
+import strands
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import AfterValidator, AnyUrl, BaseModel, Field
@@ -39,20 +42,6 @@ class Target(BaseModel):
 class Window:
     begin: date
     hours: float = 1.5
-
-
-@tool
-def deploy(
-    service: str,
-    targets: list[Target],
-    mode: Mode = Mode.SOFT,
-    window: Window | None = None,
-    level: Literal["low", "high"] = "low",
-    note: Annotated[str, "Words for the log."] = "",
-    retries: int = Field(default=2, ge=0, description="How often."),
-    **_: None,
-) -> str:
-    """Never built: a model can't fill in **_."""
 
 
 @tool
@@ -164,9 +153,10 @@ def test_the_body_gets_the_annotated_types():
 
 
 def test_a_signature_without_names_is_refused():
-    """*args and **kwargs can't be filled in by a model."""
-    with pytest.raises(AgentDefinitionError, match="named parameters"):
-        _ = deploy.tool_spec
+    """*args and **kwargs can't be filled in by a model; the decorator says so."""
+    for function in (lambda *rest: rest, lambda x, **options: x):
+        with pytest.raises(AgentDefinitionError, match=r"parameter (rest|options) .* named parameters"):
+            tool(function)
 
 
 def test_a_tool_is_still_its_function():
@@ -234,6 +224,44 @@ def test_a_context_that_is_not_declared():
     """A context without its parameter is refused when the tool is decorated."""
     with pytest.raises(AgentDefinitionError, match="tool_context"):
         tool(context=True)(lambda x: x)
+
+
+def named(x: int, tool_context):
+    """The context by its name."""
+
+
+def annotated(x: int, ctx: ToolContext | None = None):
+    """The context by its type."""
+
+
+def as_text(x: int, ctx: "ToolContext"):
+    """The same where annotations are text."""
+
+
+def of_strands(x: int, ctx: strands.ToolContext):
+    """A tool that moves from Strands with its import left behind."""
+
+
+@pytest.mark.parametrize(
+    ("function", "way_out"),
+    [(named, "context=True"), (annotated, "context='ctx'"), (as_text, "context='ctx'"), (of_strands, "context='ctx'")],
+)
+def test_a_context_that_nobody_would_fill_in(function, way_out):
+    """The decorator says so, with what to write; `context` is what fills it in."""
+    with pytest.raises(AgentDefinitionError, match=re.escape(f"@tool({way_out})")):
+        tool(function)
+    parameter = list(inspect.signature(function).parameters)[-1]
+    assert list(tool(context=parameter)(function).compiled.model.model_fields) == ["x"]
+
+
+def twice(ctx: ToolContext, other: ToolContext):
+    """Two of them."""
+
+
+def test_a_second_context_is_refused():
+    """It would be for the model to fill in."""
+    with pytest.raises(AgentDefinitionError, match="parameter ctx"):
+        tool(context="other")(twice)
 
 
 def test_bound_methods_keep_their_instances_apart():

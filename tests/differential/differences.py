@@ -7,6 +7,7 @@ Each has a scenario, what the reference shows of it and what we show. docs/diffe
 from tests.differential import (
     differences_answering,
     differences_asking,
+    differences_defining,
     differences_directing,
     differences_failing,
     differences_output,
@@ -21,6 +22,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     *differences_failing.FOUND,
     *differences_directing.FOUND,
     *differences_output.FOUND,
+    *differences_defining.FOUND,
 )
 
 BY_NAME = {difference.name: difference for difference in DIFFERENCES}

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from pydantic import BaseModel
 from tests.differential.asking import gate, script
 from tests.differential.difference import Difference, notes, results, texts
 from tests.differential.handlers import pipeline
@@ -10,6 +11,12 @@ from tests.differential.running import Scenario
 from tests.differential.sdk import World
 
 from countersign.models import calls
+
+
+class Place(BaseModel):
+    """A parameter of its own class."""
+
+    street: str
 
 
 def _in_place(world: World, event: Any) -> None:
@@ -29,6 +36,15 @@ def _with_default(world: World) -> Any:
 
     hooks = [world.hooks(BeforeToolCall=lambda event: _shows_input(world, event))]
     return world.agent([calls(("act", {})), "done"], hooks=hooks, tools=[act])
+
+
+def _with_an_object(world: World) -> Any:
+    @world.sdk.tool
+    def act(at: Place) -> str:
+        """Act."""
+        return f"{type(at).__name__} {at}"
+
+    return world.agent([calls(("act", {"at": {"street": "Elm"}})), "done"], tools=[act])
 
 
 def _late_first(world: World, event: Any) -> None:
@@ -121,6 +137,12 @@ FOUND = (
         "validated, typed, with defaults filled in", "Run what was signed",
         Scenario("a default", _with_default), lambda trace: notes(trace, "sees"), ["sees {}"], ["sees {'x': 5}"],
         ("log",),
+    ),
+    Difference(
+        "a-body-gets-what-it-asks-for", "a parameter annotated with a pydantic class is a dict in the tool's body",
+        "an object of that class", "the annotation is true",
+        Scenario("an object", _with_an_object),
+        lambda trace: results(trace)[0][1], "dict {'street': 'Elm'}", "Place street='Elm'",
     ),
     Difference(
         "words-about-a-bad-input", "pydantic's report with its links", "one line: which field and why",

@@ -19,7 +19,7 @@ title of one of [the rules of approvals](approvals.md).
 """
 
 _TAIL = """
-What Strands has and Countersign does not, and the other way round, is at the end of [semantics](semantics.md).
+What Strands has and Countersign does not: [coming from Strands](porting.md), and the end of [semantics](semantics.md).
 
 This page is made from the list in `tests/differential/differences.py` by `python -m tests.differential.page`.
 """

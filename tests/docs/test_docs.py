@@ -14,7 +14,9 @@ import pytest
 
 from countersign.agent_core import errors
 from countersign.agent_core.answers import REFUSAL_CODES
-from countersign.agent_core.wire import AUDIT_EVENTS, Question, SessionOptions, SessionResult
+from countersign.agent_core.interrupts import call_digest, question_digest
+from countersign.agent_core.json_values import canonical_json
+from countersign.agent_core.wire import AUDIT_EVENTS, Question, SessionOptions, SessionResult, ShownCall
 
 ROOT = Path(__file__).parents[2]
 PAGES = [ROOT / name for name in ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")] + sorted(ROOT.glob("docs/**/*.md"))
@@ -135,6 +137,19 @@ def test_wire_contract_names_every_field(start: str, end: str, shape: Any):
     """A shape does not grow behind the page's back."""
     words = set(re.findall(r"\w+", section(start, end)))
     assert set(shape.model_fields) <= words
+
+
+def test_wire_contract_defines_digests_as_they_are_made():
+    """A client's author can check a digest with nothing but the page."""
+    page: dict[str, Any] = {"__name__": "docs_wire_contract"}
+    for line, text in blocks(ROOT / "docs" / "wire-contract.md", "python"):
+        exec(compiled(ROOT / "docs" / "wire-contract.md", line, text), page)
+    call = page["call"]
+    shown = ShownCall(index=0, tool_use_id="t", tool=call["tool"], input=call["input"])
+    assert page["digest"](page["asked"]) == question_digest("payment", None, [shown])
+    assert page["digest"](call) == call_digest(call["tool"], call["input"])
+    hard = {"é": ['"/\\\n\x07\x7f\u2028😀', 1.0, -0.0, 1e16, 12345678901234567890, 1e-7, True], "Z": {}, "a": None}
+    assert page["canonical"](hard) == canonical_json(hard)
 
 
 def section(start: str, end: str) -> str:

@@ -1,8 +1,12 @@
-"""Tables of docs/ hold: the providers and errors of models.md, the events of hooks-and-handlers.md."""
+"""Tables of docs/ hold: models.md's providers and errors, hooks-and-handlers.md's events, what porting.md lacks."""
 
+import inspect
 import re
 from pathlib import Path
 
+import strands
+
+from countersign import Agent, ScriptedModel
 from countersign.activities.providers.naming import PROVIDERS
 from countersign.agent_core import errors
 from countersign.agent_core.hooks import events
@@ -43,3 +47,15 @@ def test_every_event_is_listed_with_what_may_be_set_and_who_may_ask():
         _, may_ask, writable = row.split("|")
         assert set(re.findall(r"`(\w+)`", writable)) == kind.writable
         assert issubclass(kind, events.InterruptibleEvent) == ("yes" in may_ask)
+
+
+def test_every_argument_and_method_of_strands_agent_that_is_absent_is_listed():
+    """Who ports an agent finds what is missing before a TypeError does."""
+    page = (DOCS / "porting.md").read_text()
+    arguments, methods = page.split("## Arguments of `Agent`")[1].split("## Methods and tool bodies")
+    ours, theirs = inspect.signature(Agent).parameters, inspect.signature(strands.Agent).parameters
+    assert {name for name in theirs if name not in ours} <= set(re.findall(r"\w+", arguments))
+    public = {name for name in vars(strands.Agent) if re.match("[a-z]", name)} - theirs.keys()
+    absent = public - set(dir(Agent(ScriptedModel(["ok"]))))
+    assert absent
+    assert {name for name in absent if f".{name.removesuffix('_async')}" not in methods} == set()

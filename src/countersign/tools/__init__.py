@@ -1,1 +1,5 @@
 """`strands.tools` by our name."""
+
+from countersign.agent_core.tools import tool
+
+__all__ = ["tool"]

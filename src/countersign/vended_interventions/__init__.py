@@ -1,1 +1,5 @@
-"""Ready-made intervention handlers."""
+"""Ready-made intervention handlers, `strands.vended_interventions` by our name."""
+
+from countersign.agent_core.hitl import HumanInTheLoop
+
+__all__ = ["HumanInTheLoop"]

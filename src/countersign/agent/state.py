@@ -1,0 +1,5 @@
+"""`strands.agent.state` by our name."""
+
+from countersign.agent_core.state import AgentState
+
+__all__ = ["AgentState"]
