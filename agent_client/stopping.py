@@ -65,8 +65,8 @@ async def stop_session(
         close: True to end an open session too.
         tell: Called with the tool calls that wait for a worker of their own queue, if any do: the stop takes effect
             when one has run them, or when they have waited long enough.
-        tell_running: Called with the other calls, of the model too, that hold up the stop, if any do: it takes effect
-            when they have ended.
+        tell_running: Called with the other calls that hold up the stop, if any do: it takes effect when they have
+            ended. A model's call does not: it is cancelled.
 
     Returns:
         What happened; a session that has ended or stands idle is left as it is.
@@ -111,7 +111,7 @@ async def _tell(
         return
     every, elsewhere = await session.calls()
     told = {(call.tool, call.since) for call in elsewhere}
-    others = [call for call in every if (call.name, call.since) not in told]
+    others = [call for call in every if call.kind != "model" and (call.name, call.since) not in told]
     if tell_running is not None and others:
         tell_running(others)
     if tell is not None and elsewhere:

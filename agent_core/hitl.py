@@ -102,10 +102,11 @@ class HumanInTheLoop(InterventionHandler):
         """See `InterventionHandler.check_agent`. A misspelt "!name" would leave a tool without its gate."""
         known = [*agent.tool_names, *([agent.output_tool.tool_name] if agent.output_tool else [])]
         for name in sorted(item[1:] for item in self._allowed if item.startswith("!")):
-            if name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            if name not in known and near:  # one handler may serve several agents, of which some lack the tool
                 raise AgentDefinitionError(
-                    f"HumanInTheLoop(allowed_tools=[..., '!{name}']): agent {agent.name!r} has no tool {name!r}"
-                    f"{_near(name, known)}; name one of its tools ({', '.join(known) or 'there are none'})"
+                    f"HumanInTheLoop(allowed_tools=[..., '!{name}']): agent {agent.name!r} has no tool {name!r}, and "
+                    f"has {near[0]!r}. If that is meant, name it; else leave '!{name}' out for this agent"
                 )
 
     def check_durable(self) -> None:
@@ -192,11 +193,6 @@ class HumanInTheLoop(InterventionHandler):
             return await _resolved(self._evaluate(response))
 
         return judge
-
-
-def _near(name: str, known: Sequence[str]) -> str:
-    found = difflib.get_close_matches(name, known, 1)
-    return f" (is it {found[0]!r}?)" if found else ""
 
 
 def _checked_classifier(given: Any) -> LLMClassifierConfig | DecisionModel | Classifier | None:

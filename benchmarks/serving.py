@@ -17,7 +17,7 @@ from temporalio.client import Client
 from temporalio.worker import Worker
 
 STICKY_TIMEOUT = timedelta(seconds=1.5)
-WORKFLOW_TASKS = min(16, max(4, 2 * (os.cpu_count() or 1)))
+WORKFLOW_TASKS = min(16, max(4, 2 * len(os.sched_getaffinity(0))))
 ACTIVITIES = 100
 
 

@@ -17,7 +17,7 @@ from countersign.agent_core.cycle.refusals import note_refused
 from countersign.agent_core.cycle.signatures import answers_for_the_tool, as_it_would_run, denied, signed
 from countersign.agent_core.errors import ToolError, ToolInputError
 from countersign.agent_core.hooks.events import BeforeToolCallEvent
-from countersign.agent_core.interrupts import approved, call_digest
+from countersign.agent_core.interrupts import approved, call_digest, refused
 from countersign.agent_core.json_values import digest
 from countersign.agent_core.messages import ToolUse, error_result
 from countersign.agent_core.tools.base import Tool
@@ -135,10 +135,11 @@ class Decider:
     def _cancelled(self, index: int, use: ToolUse, asking: Asking, text: str) -> Refused:
         """A hook or handler said no; if a person said it first, the repetition is counted."""
         said_no = [question for question in asking.consumed.values() if not approved(question) or denied(question)]
-        inline = [name for name, answer in asking.inline.items() if not answer.approved]
-        for question in [*(question.id for question in said_no), *(None for _ in inline)]:
+        clearly = [question.id for question in said_no if refused(question) or denied(question)]
+        inline = [None for answer in asking.inline.values() if not answer.approved]
+        for question in [*clearly, *inline]:
             note_refused(self._context, index, use["name"], text, by="person", question=question)
-        if not said_no and not inline:
+        if not clearly and not inline:
             note_refused(self._context, index, use["name"], text, by="policy", who=asking.cancelled_by or None)
         if said_no:
             key = self._refusal_key(use)

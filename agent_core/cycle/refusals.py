@@ -7,7 +7,7 @@ from countersign.agent_core.asking import Asking
 from countersign.agent_core.audit_values import bounded
 from countersign.agent_core.cycle.context import CycleContext
 from countersign.agent_core.cycle.signatures import denied
-from countersign.agent_core.interrupts import approved
+from countersign.agent_core.interrupts import refused
 from countersign.agent_core.wire import Question
 
 
@@ -45,7 +45,7 @@ def note_batch_refused(context: CycleContext, asking: Asking, questions: Sequenc
         questions: Those whose answers count for it.
         text: What the model is told.
     """
-    person = any(not approved(question) or denied(question) for question in questions)
+    person = any(refused(question) or denied(question) for question in questions)
     context.note("batch_cancelled", questions=[question.id for question in questions],
                  by="person" if person else "policy", who=None if person else asking.cancelled_by or None,
                  **bounded(text=text))  # fmt: skip

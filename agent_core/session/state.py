@@ -241,10 +241,11 @@ class SessionState(Wire):
 
     def stop_with(self, result: SessionResult) -> None:
         """Keep how the loop has stopped, also for those who were told to ask for it and have not come yet."""
-        self.last = result
-        for key, known in self.updates.items():
-            if known.waits_for == result.turn:
-                self.updates[key] = known.model_copy(update={"late": result.model_dump(mode="json")})
+        self.last, kept = result, False
+        for key, known in reversed(self.updates.items()):
+            if known.waits_for == result.turn:  # one copy is enough
+                late = None if kept else result.model_dump(mode="json")
+                self.updates[key], kept = known.model_copy(update={"late": late}), True
 
     def late_result(self, turn: int) -> JsonObject | None:
         """How a turn stopped that is over, if somebody was told to ask for it."""

@@ -136,6 +136,19 @@ def test_a_batch_that_a_hook_cancels_says_so():
     assert line == {"questions": [], "by": "policy", "who": "all_closed", "text": "the shop is closed"}
 
 
+@pytest.mark.parametrize("answer", [{"approved": True, "by": "ana"}, "blue"], ids=str)
+def test_a_hook_that_refuses_after_an_answer_that_is_no_no_is_policy(answer):
+    """Nobody is said to have refused who has not."""
+
+    def ask(event: BeforeToolCallEvent):
+        event.interrupt("which")
+        event.cancel_tool = "not like that"
+
+    it = Driven(make([], acts(1), hooks=[ask])).prompt().step().answer(answer).step()
+    [line] = [entry.detail for entry in it.session.state.audit if entry.event == "call_refused"]
+    assert (line["by"], line["question"], line["text"]) == ("policy", None, "not like that")
+
+
 def test_a_batch_that_a_person_refuses_says_so():
     """The hook only did as they said."""
     it = played(acts(1), hooks=[asks_about_all("all?")])

@@ -48,7 +48,7 @@ FOUND = (
     Difference(
         name="a-gate-has-its-tool",
         there='with `allowed_tools=["*", "!akt"]` the tool `act` runs unasked, though no tool is called `akt`',
-        here='`AgentDefinitionError`: a "!name" is one of the agent\'s tools',
+        here='`AgentDefinitionError`: a "!name" that looks like a misspelt tool of the agent',
         rule="errors name the value",
         scenario=Scenario(
             "a misspelt gate",

@@ -75,7 +75,7 @@ def careless() -> Agent:
 """
 
 FAULTS = {
-    "deep attribute": "Careless.kept",
+    "deep attribute": "Careless.kept is nested more than 100 levels",
     "huge attribute": "Careless.kept is an integer of more than 4,300 digits",
     "deep": "invocation_state is nested more than 100 levels",
     "huge": "invocation_state.x.y is an integer of more than 4,300 digits",

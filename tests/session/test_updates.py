@@ -46,3 +46,12 @@ def test_who_comes_late_for_a_turn_gets_its_result_and_not_that_of_a_later_one(m
 async def reached(condition) -> None:
     """In the place of Temporal's: it waits for nothing."""
     assert condition()
+
+
+def test_a_turn_s_result_is_kept_once_however_many_were_told_to_ask_for_it():
+    """Each of many answers of a turn may have come by `invoke`."""
+    it = Driven(Agent(ScriptedModel(["said"]), tools=[]))
+    for n in range(30):
+        it.session.state.remember(f"u{n}", RememberedUpdate(digest="d", result={"moved": True, "turn": 1}))
+    it.prompt().step()
+    assert [key for key, known in it.session.state.updates.items() if known.late] == ["u29"]
