@@ -32,6 +32,9 @@ if TYPE_CHECKING:
 TRUSTED_TOOLS_KEY = "countersign:trusted-tools"
 """Key in `agent.state` of the names that a person said to trust in this session."""
 
+NEAR = 0.85
+"""How alike (0 to 1) two names are of which one is taken for a misspelt other one."""
+
 ASK_TIMEOUT = timedelta(hours=12)
 """Of all attempts together; the cycle, which waits, may last for 24 hours. Who needs longer leaves `ask` out."""
 
@@ -102,7 +105,7 @@ class HumanInTheLoop(InterventionHandler):
         """See `InterventionHandler.check_agent`. A misspelt "!name" would leave a tool without its gate."""
         known = [*agent.tool_names, *([agent.output_tool.tool_name] if agent.output_tool else [])]
         for name in sorted(item[1:] for item in self._allowed if item.startswith("!")):
-            near = difflib.get_close_matches(name, known, 1)
+            near = difflib.get_close_matches(name, known, 1, NEAR)
             if name not in known and near:  # one handler may serve several agents, of which some lack the tool
                 raise AgentDefinitionError(
                     f"HumanInTheLoop(allowed_tools=[..., '!{name}']): agent {agent.name!r} has no tool {name!r}, and "

@@ -96,7 +96,7 @@ class Decider:
             self._context.agent.memory.restore(before)  # they are all heard once more
             unusable = self._edits.take(index, use, asking, *asking.edit)
             return unusable or await self._hear_anew(index, {**call, "input": self._pending.edits[index]}, hearing)
-        stands = event.as_it_stands()
+        stands = event.as_it_stands() if asking.inline else None
         for name in (name for name, answer in asking.inline.items() if answer.call != stands):
             text = f"Not run: the call was changed after a person had approved it ({name})."
             self._context.note("approval_void", tool=use["name"], questions=[name])

@@ -4,6 +4,7 @@ All handlers are heard before a person is asked, so that nobody is asked about a
 handler blocks anyway.
 """
 
+import difflib
 import inspect
 import logging
 from collections.abc import Awaitable, Sequence
@@ -75,6 +76,12 @@ class _Verdicts:
     """True if a handler asked by `event.interrupt` itself: Confirms have their turn when it is answered."""
 
 
+METHODS = tuple(lifecycle.method for lifecycle in LIFECYCLE)
+
+NEAR = 0.75
+"""How alike (0 to 1) a method's name is to one of these that is taken for a misspelling of it."""
+
+
 def register_handlers(handlers: Sequence[InterventionHandler], registry: HookRegistry) -> None:
     """Hook handlers into the events of the methods that they override.
 
@@ -92,15 +99,24 @@ def register_handlers(handlers: Sequence[InterventionHandler], registry: HookReg
             raise ValueError(f"Duplicate intervention handler name: '{handler.name}'")
         seen.add(handler.name)
     for handler in handlers:
-        if not any(_overrides(handler, lifecycle.method) for lifecycle in LIFECYCLE):
+        misspelt = _misspelt(handler)
+        if misspelt is not None:
             raise AgentDefinitionError(
-                f"handler {handler.name!r} ({type(handler).__name__}) would never be heard: it overrides none of "
-                f"{', '.join(lifecycle.method for lifecycle in LIFECYCLE)}"
+                f"handler {handler.name!r} ({type(handler).__name__}) would never be heard: its method {misspelt!r} is "
+                f"none of {', '.join(METHODS)}"
             )
     for lifecycle in LIFECYCLE:
         overriding = [handler for handler in handlers if _overrides(handler, lifecycle.method)]
         if overriding:
             registry.add_callback(lifecycle.event, _Dispatch(lifecycle, overriding), order=lifecycle.order)
+
+
+def _misspelt(handler: InterventionHandler) -> str | None:
+    """A method that looks like one of the lifecycle, of a handler that overrides none of them."""
+    if any(_overrides(handler, method) for method in METHODS):
+        return None
+    own = set(dir(type(handler))) - set(dir(InterventionHandler))
+    return next((name for name in sorted(own) if difflib.get_close_matches(name, METHODS, 1, NEAR)), None)
 
 
 def _overrides(handler: InterventionHandler, method: str) -> bool:

@@ -1,7 +1,7 @@
 """Policy judges what would run: hooks and handlers see the validated input, defaults filled in."""
 
 import pytest
-from tests.core.driving import results
+from tests.core.driving import acts, make, results
 
 from countersign import Agent, ScriptedModel, tool
 from countersign.hooks import BeforeToolCallEvent, BeforeToolsEvent, HookProvider
@@ -114,3 +114,16 @@ def test_a_constraint_stays_that_comes_with_another_tool(how):
     script = ScriptedModel([calls(("run", {"cmd": "x"})), "done"])
     Agent(script, tools=[run, boxed], hooks=hooks, interventions=handlers)("go")
     assert ran == [("x", False)]
+
+
+@pytest.mark.parametrize("value", [("x",), {1: 2}], ids=str)
+def test_a_hook_that_puts_in_what_is_no_json_costs_that_call_alone(value):
+    """The other calls of the message run."""
+    log = []
+
+    def change(event: BeforeToolCallEvent):
+        if event.tool_use["input"] == {"x": 1}:
+            event.tool_use["input"] = {"x": value}
+
+    agent = make(log, acts(1, 2), hooks=[change])
+    assert (agent("go").stop_reason, log) == ("end_turn", [2])

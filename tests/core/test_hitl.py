@@ -109,8 +109,8 @@ def test_a_negated_tool_cannot_be_trusted():
 
 def test_a_negated_tool_that_is_misspelt_makes_no_agent():
     """The tool that is meant would be without a gate. A handler of several agents may name a tool that one lacks."""
-    with pytest.raises(AgentDefinitionError, match="no tool 'akt', and has 'act'"):
-        make([], [], hooks=[], interventions=[HumanInTheLoop(allowed_tools=["*", "!akt"])])
+    with pytest.raises(AgentDefinitionError, match="no tool 'acts', and has 'act'"):
+        make([], [], hooks=[], interventions=[HumanInTheLoop(allowed_tools=["*", "!acts"])])
     make([], [], hooks=[], interventions=[HumanInTheLoop(allowed_tools=["*", "!delete_everything"])])
 
 

@@ -325,8 +325,17 @@ def test_a_gate_that_yields_lets_nothing_through(body):
         assert log == []
 
 
+class Nothing(InterventionHandler):
+    """A handler that only proceeds."""
+
+    name = "nothing"
+
+    def helper(self):
+        """Help."""
+
+
 class Misspelt(InterventionHandler):
-    """A handler that overrides nothing."""
+    """A handler that would never be heard."""
 
     name = "misspelt"
 
@@ -335,9 +344,10 @@ class Misspelt(InterventionHandler):
 
 
 def test_a_handler_that_would_never_be_heard_is_refused():
-    """A misspelt method would be a gate that gates nothing."""
-    with pytest.raises(AgentDefinitionError, match=r"'misspelt' .* none of .*before_tool_call,"):
+    """A misspelt method would be a gate that gates nothing. All methods may be left out."""
+    with pytest.raises(AgentDefinitionError, match=r"'misspelt' .* 'before_tool_calls' is none of .*before_tool_call,"):
         make([], acts(1), interventions=[Misspelt()])
+    assert make([], acts(1), hooks=[], interventions=[Nothing()])("go").stop_reason == "end_turn"
 
 
 class RateLimiter(InterventionHandler):

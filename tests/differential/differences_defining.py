@@ -47,12 +47,12 @@ FOUND = (
     ),
     Difference(
         name="a-gate-has-its-tool",
-        there='with `allowed_tools=["*", "!akt"]` the tool `act` runs unasked, though no tool is called `akt`',
+        there='with `allowed_tools=["*", "!acts"]` the tool `act` runs unasked, though no tool is called `acts`',
         here='`AgentDefinitionError`: a "!name" that looks like a misspelt tool of the agent',
         rule="errors name the value",
         scenario=Scenario(
             "a misspelt gate",
-            _made(lambda world: world.agent(ONE, handlers=[world.sdk.HumanInTheLoop(allowed_tools=["*", "!akt"])])),
+            _made(lambda world: world.agent(ONE, handlers=[world.sdk.HumanInTheLoop(allowed_tools=["*", "!acts"])])),
         ),
         look=texts,
         shows_there=["go", "done"],
@@ -60,7 +60,7 @@ FOUND = (
     ),
     Difference(
         name="a-handler-is-heard",
-        there="a handler that overrides no lifecycle method, because its name is misspelt, is taken",
+        there="a handler whose one method is a misspelt `before_tool_call` is taken",
         here="`AgentDefinitionError`",
         rule="errors name the value",
         scenario=Scenario(

@@ -83,8 +83,8 @@ FAULTS = {
     "key": "invocation_state has the key 1",
     "state": "agent.state['kept'] is an integer",
     "step": "the result of step",
-    "input": "event.tool_use['input'].what is an integer of more than 4,300 digits",
-    "deep input": "event.tool_use['input'] is nested more than 100 levels",
+    "input": "is an integer of more than 4,300 digits",
+    "deep input": "is nested more than 100 levels",
     "state of a tool": "agent.state['kept'] is an integer",
     "result": "ran, but its result can't be shown",
 }
