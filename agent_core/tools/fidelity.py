@@ -56,7 +56,7 @@ def alike(first: Any, second: Any) -> bool:
     """True if two values are equal, as far as their types say what is; of an iterator, or an array, nobody can tell."""
     try:
         return bool(_comparable(first) == _comparable(second))
-    except Exception:
+    except Exception:  # of whatever type: an array answers with an array, and refuses to be a truth
         return True
 
 
